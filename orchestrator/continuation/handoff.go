@@ -24,7 +24,7 @@ func (c *Continuer) MakeSuccessor(ctx context.Context, r handoff.Request) (hando
 		return nil, err
 	}
 	before := h.before()
-	s := &successor{Call: h.Call, secrets: r.Secrets}
+	s := &successor{Call: h.Call, secrets: r.Secrets, items: h.meta.Snapshot}
 	s.rec, s.hold, err = c.Queue.Register(ctx, store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
 		ContinuationOf: before.ThreadID, Handoff: true, Now: c.Threads.Now(),
@@ -168,6 +168,7 @@ type successor struct {
 	rec     thread.Record
 	hold    life.Hold
 	secrets map[string]string
+	items   string // names the snapshot that it works by, as the thread before does
 	handoff thread.Handoff
 }
 
@@ -188,7 +189,7 @@ func (s *successor) Start(ctx context.Context) error {
 		_, err := s.Threads.Sweeper.Examine(ctx, rec)
 		return err
 	}
-	if _, err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.hold, s.secrets); err != nil {
+	if _, err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.items, s.hold, s.secrets); err != nil {
 		return s.Queue.Abandon(ctx, rec, err)
 	}
 	return nil

@@ -155,7 +155,11 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 			Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.asked.model, r.meta.Model), Limits: r.asked.limits,
 		},
 	}
-	if err := r.planning().FindDirective(p); err != nil {
+	by, err := r.planning().WorkingBy(ctx, r.asked.from)
+	if err != nil {
+		return err
+	}
+	if err := by.FindDirective(p); err != nil {
 		return err
 	}
 	p.Inputs = OwnInputs(r.meta.Inputs)
@@ -164,7 +168,7 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 			r.meta.ThreadID, strings.Join(secrets, ", "), r.asked.done).
 			With("directive", r.meta.Directive).WithHint("start %s again with rye_execute", r.meta.Directive).WithTry("rye-mcp run %s", r.meta.Directive)
 	}
-	if err := r.planning().Inherit(p, r.meta.ThreadID); err != nil {
+	if err := by.Inherit(p, r.meta.ThreadID); err != nil {
 		return err
 	}
 	p.Grant = permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}
@@ -195,7 +199,10 @@ func (r *renewal) planMeans(ctx context.Context, p *plan.Plan) error {
 	if err := r.planning().ChooseModel(ctx, p); err != nil {
 		return err
 	}
-	return r.planning().HaveKey(ctx, p)
+	if err := r.planning().HaveKey(ctx, p); err != nil {
+		return err
+	}
+	return r.planning().TakeItems(ctx, p)
 }
 
 // canStart reports whether a thread, or the one that continues it, can start the
@@ -299,6 +306,6 @@ func (r *renewal) metaOf(rec thread.Record, position int) thread.Meta {
 	})
 	meta.Limits, meta.Warnings, meta.TraceID = now.Limits, now.Warnings, now.TraceID
 	meta.DirectivePath, meta.DirectiveHash, meta.Space = now.DirectivePath, now.DirectiveHash, now.Space
-	meta.Chain, meta.Route = now.Chain, now.Route
+	meta.Chain, meta.Route, meta.Snapshot = now.Chain, now.Route, now.Snapshot
 	return meta
 }

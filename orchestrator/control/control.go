@@ -36,6 +36,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/workspace"
@@ -61,6 +62,8 @@ type Deps struct {
 	Workspaces workspace.Workspaces
 	// Fleet are the workers that share the store; nil: there are none.
 	Fleet threads.Fleet
+	// Snapshots are those of the items that threads work by; nil: there are none.
+	Snapshots *snapshot.Keeper
 	// Key reads the user's item key, which signs receipts; it may be made while a
 	// server runs.
 	Key func() (*sign.Key, error)
@@ -113,7 +116,7 @@ type Controller struct {
 func New(d Deps) *Controller {
 	c := &Controller{Settings: d.settings()}
 	c.Threads = threads.New(threads.Deps{
-		Project: d.Project, Store: d.Store, Life: d.Life, Fleet: d.Fleet, Records: d.Records, Workspaces: d.Workspaces, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
+		Project: d.Project, Store: d.Store, Life: d.Life, Fleet: d.Fleet, Records: d.Records, Workspaces: d.Workspaces, Snapshots: d.Snapshots, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
 		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) },
 		Freed:     func(ctx context.Context) { c.Queue.DispatchAndLog(ctx, false, nil) },
 	})
@@ -142,8 +145,10 @@ func New(d Deps) *Controller {
 	for _, u := range c.Health.Upkeep() {
 		c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job(u))
 	}
-	c.Tidy.Belongings = append(c.Tidy.Belongings, tidy.Belonging{Name: "the workspace", Remove: c.Changed.Remove, Blocks: c.Changed.Unapplied})
-	c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job{Name: "workspaces", Run: c.Changed.Sweep})
+	c.Tidy.Belongings = append(c.Tidy.Belongings,
+		tidy.Belonging{Name: "the workspace", Remove: c.Changed.Remove, Blocks: c.Changed.Unapplied},
+		tidy.Belonging{Name: "the snapshot of its items", Remove: c.Threads.ForgetItems, Apart: true})
+	c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job{Name: "workspaces", Run: c.Changed.Sweep}, tidy.Job{Name: "snapshots", Run: c.Threads.SweepItems})
 	return c
 }
 

@@ -67,6 +67,9 @@ func (c *Controller) start(ctx context.Context, now *settings.Call, caller actio
 	if err == nil {
 		err = c.Planner.In(now).HaveKey(ctx, p)
 	}
+	if err == nil {
+		err = c.Planner.In(now).TakeItems(ctx, p)
+	}
 	if err != nil {
 		return view.Started{}, err
 	}

@@ -139,5 +139,8 @@ func (m *Mapper) confirm(ctx context.Context, now *settings.Call, c *call) error
 	if err := m.Planner.In(now).ConfirmRisk(ctx, c.first()); err != nil {
 		return err
 	}
-	return m.Planner.In(now).HaveKey(ctx, c.first())
+	if err := m.Planner.In(now).HaveKey(ctx, c.first()); err != nil {
+		return err
+	}
+	return m.Planner.In(now).TakeItems(ctx, c.first())
 }

@@ -106,7 +106,11 @@ func (m *Mapper) open(ctx context.Context, now *settings.Call, c *call, rec thre
 		return err
 	}
 	m.Threads.Crashpoints.At(CrashReserved)
-	if err := m.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(c.meta(rec, spend)); err != nil {
+	meta := c.meta(rec, spend)
+	if err := m.Threads.HoldItems(ctx, meta); err != nil {
+		return err
+	}
+	if err := m.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta); err != nil {
 		return err
 	}
 	m.Threads.Crashpoints.At(CrashDescribed)

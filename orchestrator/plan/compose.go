@@ -88,12 +88,16 @@ func hookFault(err error) error {
 // Compose makes a directive, which has passed the trust gate, ready for the
 // caller's own model; of is the thread that calls, or empty. Values are its validated
 // inputs. No provider is needed.
-func (c *Planner) Compose(_ context.Context, of thread.ID, found *resolve.Found, values map[string]any) (*action.Composed, error) {
+func (c *Planner) Compose(ctx context.Context, of thread.ID, found *resolve.Found, values map[string]any) (*action.Composed, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err
 	}
-	composed, err := c.In(c.Settings.Begin()).composition(of, found, doc, values, "")
+	by, err := c.In(c.Settings.Begin()).WorkingBy(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	composed, err := by.composition(of, found, doc, values, "")
 	if err != nil {
 		return nil, err
 	}

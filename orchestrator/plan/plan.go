@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -70,6 +71,7 @@ type Plan struct {
 	Warnings    []string
 	risks       []risk // warned of; a person may accept them
 	entry       bool   // of a set, which starts nothing else
+	snapshot    snapshot.Hash
 	// SpendAsked is true when directive or overrides name a spend limit; one that
 	// only comes from the defaults shrinks to what the parent has left.
 	SpendAsked bool
@@ -117,6 +119,10 @@ func (c *Call) Entry(ctx context.Context, caller action.Caller, req action.Start
 func (c *Call) check(ctx context.Context, p *Plan) (*Plan, error) {
 	leftOut := config.Strings(c.Config.LeftOut())
 	p.Warnings = leftOut
+	c, err := c.WorkingBy(ctx, cmp.Or(p.Request.Parent, c.Threads.Parent))
+	if err != nil {
+		return nil, withLeftOut(threads.Fault(err), leftOut)
+	}
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
 		func(context.Context) error { return c.Inherit(p, cmp.Or(p.Request.Parent, c.Threads.Parent)) },
@@ -408,7 +414,7 @@ func (p *Plan) Meta(rec thread.Record) thread.Meta {
 		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
 		Inputs: p.Inputs, Limits: p.Limits, Capabilities: p.Grant.Effective(), Ceiling: p.Grant.Ceiling,
 		ChainRootID: rec.ThreadID, Warnings: p.Warnings, TraceID: p.Caller.Env.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
-		Firing: p.Firing(), Workspace: p.Workspace(rec.ThreadID),
+		Firing: p.Firing(), Workspace: p.Workspace(rec.ThreadID), Snapshot: p.itemsOf(),
 	}
 	m.Retry = p.retries()
 	if m.Capabilities == nil {

@@ -40,7 +40,7 @@ func (c *Call) Launch(
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
-	rec, warnings, err := c.makeReady(ctx, rec, prepare, len(secrets) > 0)
+	rec, meta, err := c.makeReady(ctx, rec, prepare, len(secrets) > 0)
 	if err != nil {
 		return view.Started{}, c.Abandon(ctx, rec, err)
 	}
@@ -52,7 +52,7 @@ func (c *Call) Launch(
 		c.DispatchAndLog(ctx, false, nil)
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}
-	runs, err := c.LaunchProcess(ctx, rec, hold, secrets)
+	runs, err := c.LaunchProcess(ctx, rec, meta.Snapshot, hold, secrets)
 	if err != nil {
 		told := c.Abandon(ctx, rec, err)
 		c.DispatchAndLog(ctx, false, nil) // its slot is free again
@@ -62,27 +62,31 @@ func (c *Call) Launch(
 	if runs.PID == 0 || runs.ContinuationOf != "" { // it has ended, or has a chain behind it
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}
-	return c.View.Launched(runs, warnings), nil
+	return c.View.Launched(runs, meta.Warnings), nil
 }
 
 // makeReady prepares a registered thread and puts it in the queue. The row is
 // returned with an error too, and the thread described on disk, so that the row
-// can be made again when the registry is lost. Here: only this process can run it.
+// can be made again when the registry is lost. The snapshot of its items is held before
+// thread.json names it. Here: only this process can run it.
 func (c *Call) makeReady(
 	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error), here bool,
-) (_ thread.Record, warnings []string, _ error) {
+) (_ thread.Record, meta thread.Meta, _ error) {
 	meta, err := prepare(ctx, rec)
+	if err == nil {
+		err = c.Threads.HoldItems(ctx, meta)
+	}
 	if err != nil {
-		return rec, nil, errors.Join(err, c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta))
+		return rec, meta, errors.Join(err, c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta))
 	}
 	c.Threads.Crashpoints.At(CrashPrepared)
 	c.Threads.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
 		Msg("thread registered")
 	ready, err := c.enqueue(ctx, rec.Run, meta, here)
 	if err != nil {
-		return rec, nil, err
+		return rec, meta, err
 	}
-	return ready, meta.Warnings, nil
+	return ready, meta, nil
 }
 
 // Register registers a thread with a run of its own, whose life it takes before the row
@@ -146,12 +150,17 @@ func (c claim) giveUp() {
 // LaunchProcess starts the process of a thread that has a slot. Once that runs
 // the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row. The row that is
-// returned names the process where that could be recorded.
+// returned names the process where that could be recorded. Items names the snapshot that
+// the thread works by; empty: none.
 func (c *Call) LaunchProcess(
-	ctx context.Context, rec thread.Record, hold life.Hold, secrets map[string]string,
+	ctx context.Context, rec thread.Record, items string, hold life.Hold, secrets map[string]string,
 ) (thread.Record, error) {
-	id := rec.ThreadID
-	started, err := c.Launcher.Launch(spawn.Request{Thread: id, Run: rec.Run, Hold: hold, Handed: c.Handed(ctx, rec.Model, secrets)})
+	id, handed := rec.ThreadID, c.Handed(ctx, rec.Model, secrets)
+	var err error
+	if handed.Items, err = c.Threads.ReadyItems(ctx, items); err != nil {
+		return rec, err
+	}
+	started, err := c.Launcher.Launch(spawn.Request{Thread: id, Run: rec.Run, Hold: hold, Handed: handed})
 	if err != nil {
 		return rec, err
 	}

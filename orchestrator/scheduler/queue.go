@@ -158,9 +158,9 @@ func (d *dispatch) takeLife(k life.Key) (claim, error) {
 // its life. One that cannot be started has failed, as if it had not been queued.
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold life.Hold) {
 	defer func() { _ = hold.Release() }()
-	err := d.resealSettings(rec)
+	items, err := d.resealSettings(rec)
 	if err == nil { // one with secrets never was queued: see CheckSlot
-		_, err = d.LaunchProcess(ctx, rec, hold, nil)
+		_, err = d.LaunchProcess(ctx, rec, items, hold, nil)
 	}
 	if err != nil {
 		_ = d.Abandon(ctx, rec, err) // recorded as the thread's outcome
@@ -169,13 +169,15 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 
 // resealSettings is [settings.Call.Seal] for a thread that has been queued: its process
 // goes by the settings as they are now. One whose thread.json cannot be used its own
-// process refuses.
-func (c *Call) resealSettings(rec thread.Record) error {
-	if meta, err := c.Threads.OwnMeta(rec.ThreadID); err == nil {
-		before := meta.SettingsHash
-		if c.Seal(&meta); meta.SettingsHash != before {
-			return c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta)
-		}
+// process refuses. It returns the snapshot of the items that the thread works by.
+func (c *Call) resealSettings(rec thread.Record) (items string, err error) {
+	meta, unusable := c.Threads.OwnMeta(rec.ThreadID)
+	if unusable != nil {
+		return "", nil
 	}
-	return nil
+	before := meta.SettingsHash
+	if c.Seal(&meta); meta.SettingsHash != before {
+		err = c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta)
+	}
+	return meta.Snapshot, err
 }

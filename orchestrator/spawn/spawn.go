@@ -53,6 +53,9 @@ type Handed struct {
 	// ProviderKeys are keys that no variable holds, by provider.
 	ProviderKeys map[string]string
 	Settings     []byte // that were decided for it; nil: it reads them itself
+	// Items is the folder in which the items are laid out that it works by; empty: those
+	// of the project and its user are the same.
+	Items string
 }
 
 // Store says where the rows of threads are. It goes to processes through their pipe alone.
@@ -204,6 +207,9 @@ const runPrefix = "run:"
 // settingsPrefix tells the settings of the thread from variables.
 const settingsPrefix = "settings:"
 
+// itemsPrefix tells where the items of the thread are laid out from variables.
+const itemsPrefix = "items:"
+
 // keyPrefix tells keys of providers that no variable holds from variables.
 const keyPrefix = "key:"
 
@@ -225,6 +231,9 @@ func (h Handed) entries(run thread.Run, secrets, outer []string) []string {
 	if h.Settings != nil {
 		entries = append(entries, settingsPrefix+string(h.Settings))
 	}
+	if h.Items != "" {
+		entries = append(entries, itemsPrefix+h.Items)
+	}
 	return entries
 }
 
@@ -245,6 +254,7 @@ type Inheritance struct {
 	Variables []string          // NAME=value
 	Inputs    map[string]string // values of the thread's secret inputs, by name
 	Settings  []byte            // nil: by a starter that hands over none
+	Items     string            // folder of the items; empty: those of the project and its user
 	Outer     []string          // NAME=value: variables for tools that name them
 	// ProviderKeys are keys that no variable holds, by provider.
 	ProviderKeys map[string]string
@@ -261,6 +271,10 @@ func Inherited(entries []string) Inheritance {
 		}
 		if settings, ok := strings.CutPrefix(entry, settingsPrefix); ok {
 			in.Settings = []byte(settings)
+			continue
+		}
+		if items, ok := strings.CutPrefix(entry, itemsPrefix); ok {
+			in.Items = items
 			continue
 		}
 		if outer, ok := strings.CutPrefix(entry, outerPrefix); ok {

@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -36,6 +37,8 @@ type Deps struct {
 	Records records.Records
 	// Workspaces are those of the threads; nil: there are none.
 	Workspaces workspace.Workspaces
+	// Snapshots are those of the items that threads work by; nil: there are none.
+	Snapshots *snapshot.Keeper
 	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID

@@ -10,6 +10,12 @@ const stagingName = ".import"
 // there.
 const tracesName = ".traces"
 
+// snapshotsName is the folder of the items that threads work by. No thread is found there.
+const snapshotsName = ".snapshots"
+
+// Snapshots is the folder of the items that threads work by.
+func (h Home) Snapshots() string { return filepath.Join(h.Dir, snapshotsName) }
+
 // Traces is the folder in which it is noted whose traces are due.
 func (h Home) Traces() string { return filepath.Join(h.Dir, tracesName) }
 
@@ -29,7 +35,11 @@ func (h Home) Mirror() string { return filepath.Join(h.Dir, mirrorName) }
 
 // isReserved reports whether a folder below the one of all threads is for something else.
 func isReserved(name string) bool {
-	return name == stagingName || name == tracesName || name == copiesName || name == mirrorName
+	switch name {
+	case stagingName, tracesName, copiesName, mirrorName, snapshotsName:
+		return true
+	}
+	return false
 }
 
 // Staging is where threads that come from elsewhere are put together.

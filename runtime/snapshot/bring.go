@@ -4,36 +4,50 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
-// Bring copies a snapshot, contents and manifest, from one store into another, where it is
-// not there yet. The manifest comes last: where it is, its contents are, or were when they
-// were last used.
-func Bring(ctx context.Context, from, to Blobs, seal *place.Seal, name Hash) (*Manifest, error) {
-	if missing, err := to.Use(ctx, []Hash{name}); err == nil && len(missing) == 0 {
-		if m, err := Open(ctx, to, seal, name); err == nil {
-			return m, bringContents(ctx, from, to, m)
-		}
-	} else if err != nil {
-		return nil, err
+// Bring copies a snapshot from one store into another, where that does not have it: contents
+// first, and then the manifest. Where the other has used it less than half of [Grace] ago
+// that costs a look.
+func Bring(ctx context.Context, from, to Blobs, seal *place.Seal, name Hash, now time.Time) error {
+	b, err := to.Stat(ctx, name)
+	if err == nil && now.Sub(b.UsedAt) < Grace/2 {
+		return nil
 	}
-	data, err := ReadAll(ctx, from, name, maxManifest)
+	if err != nil && !errors.Is(err, ErrUnusable) {
+		return err
+	}
+	data, err := manifestOf(ctx, to, from, seal, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m, err := Decode(data, seal)
+	if err == nil {
+		err = bringContents(ctx, from, to, m)
+	}
 	if err != nil {
-		if broken, ok := errors.AsType[*ManifestError](err); ok {
-			broken.Hash = name
-		}
-		return nil, err
+		return named(err, name)
 	}
-	if err := bringContents(ctx, from, to, m); err != nil {
-		return nil, err
+	missing, err := to.Use(ctx, []Hash{name})
+	if err == nil && len(missing) > 0 {
+		err = to.Put(ctx, name, int64(len(data)), bytes.NewReader(data))
 	}
-	return m, to.Put(ctx, name, int64(len(data)), bytes.NewReader(data))
+	return err
+}
+
+// manifestOf reads a manifest from the first of two stores that has it.
+func manifestOf(ctx context.Context, first, second Blobs, seal *place.Seal, name Hash) ([]byte, error) {
+	data, err := ReadAll(ctx, first, name, maxManifest)
+	if err == nil {
+		_, err = Decode(data, seal)
+	}
+	if errors.Is(err, ErrUnusable) {
+		return ReadAll(ctx, second, name, maxManifest)
+	}
+	return data, err
 }
 
 func bringContents(ctx context.Context, from, to Blobs, m *Manifest) error {
@@ -64,4 +78,12 @@ func bringContent(ctx context.Context, from, to Blobs, h Hash, size int64) (err 
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
 	return to.Put(ctx, h, size, content)
+}
+
+// named is an error about a manifest with the name of that.
+func named(err error, name Hash) error {
+	if broken, ok := errors.AsType[*ManifestError](err); ok {
+		broken.Hash = name
+	}
+	return err
 }

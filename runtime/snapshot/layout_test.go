@@ -228,21 +228,22 @@ func TestBring(t *testing.T) {
 	name, _ := s.opened(t)
 	to := localIn(t.TempDir(), s.clock)
 	for range 2 {
-		m, err := snapshot.Bring(t.Context(), s.store, to, s.seal, name)
-		if err != nil || len(m.Files) != 2 {
-			t.Fatalf("%+v, %v", m, err)
+		if err := snapshot.Bring(t.Context(), s.store, to, s.seal, name, s.clock.Now()); err != nil {
+			t.Fatal(err)
 		}
+		s.clock.Add(snapshot.Grace)
 	}
 	if _, err := s.layouts(t.TempDir()).Materialize(t.Context(), to, name, must(snapshot.Open(t.Context(), to, s.seal, name))(t)); err != nil {
 		t.Error(err)
 	}
-	if _, err := snapshot.Bring(t.Context(), unreadable{}, to, s.seal, name); err != nil {
+	s.clock.Add(snapshot.Grace)
+	if err := snapshot.Bring(t.Context(), unreadable{}, to, s.seal, name, s.clock.Now()); err != nil {
 		t.Errorf("what is here is fetched: %v", err)
 	}
-	if _, err := snapshot.Bring(t.Context(), s.store, localIn(t.TempDir(), s.clock), newSeal(t, here), name); !errors.Is(err, snapshot.ErrUnusable) {
+	if err := snapshot.Bring(t.Context(), s.store, localIn(t.TempDir(), s.clock), newSeal(t, here), name, s.clock.Now()); !errors.Is(err, snapshot.ErrUnusable) {
 		t.Errorf("by another key: %v", err)
 	}
-	if _, err := snapshot.Bring(t.Context(), s.store, to, s.seal, snapshot.HashOf([]byte("none"))); !errors.As(err, new(*snapshot.MissingError)) {
+	if err := snapshot.Bring(t.Context(), s.store, to, s.seal, snapshot.HashOf([]byte("none")), s.clock.Now()); !errors.As(err, new(*snapshot.MissingError)) {
 		t.Errorf("one that is not there: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Pins hold what a thread uses against the snapshot that it works by. They are not changed
@@ -51,8 +52,8 @@ func (e *ChangedError) Error() string {
 		e.What, e.Snapshot.Short(), item.Shown(e.Path), e.Want.Short(), e.Is.Short())
 }
 
-// Check refuses a file of the project or the user that is not as the snapshot has it, with
-// a [*ChangedError]. What is built in, settings, and what threads have left are not its
+// Check refuses a file of the project or the user that is not as the snapshot has it. The
+// error is a *tool.Fault around a [*ChangedError]. What is built in, settings, and what threads have left are not its
 // affair.
 func (p *Pins) Check(s trust.Subject) error {
 	if p == nil || s.Kind == "" || s.Space == item.System || s.Recorded || item.IsThreadRecord(s.Kind, s.ID) {
@@ -75,7 +76,10 @@ func (p *Pins) Check(s trust.Subject) error {
 
 func (p *Pins) check(s trust.Subject, below string, is Hash) error {
 	if want := p.files[pinned{s.Space, below}]; want != is {
-		return &ChangedError{Snapshot: p.name, What: s.String(), Path: below, Want: want, Is: is}
+		return tool.Faultf(tool.CodeInvalidItem, "%w", &ChangedError{Snapshot: p.name, What: s.String(), Path: below, Want: want, Is: is}).
+			With("path", s.Path).
+			WithHint("Undo the change, or finish without it and say so: this thread goes on when it is resumed, with the items as they are then.").
+			WithTry("rye-mcp threads resume, or start the thread again: it takes the items as they are then")
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ type Meta struct {
 	// SettingsHash is of what the process is handed of the settings; empty: it reads
 	// them itself. See config.HashDecided.
 	SettingsHash string `json:"settings_hash,omitempty"`
+	// Snapshot names the items that the thread works by, see package snapshot: the
+	// SHA-256 of a manifest, hex; empty: it uses each as it is then.
+	Snapshot string `json:"snapshot,omitempty"`
 	// Firing are the ids of the hooks by which the thread, or one above it, was
 	// started, and which it must not fire again.
 	Firing []string `json:"firing_hooks,omitempty"`

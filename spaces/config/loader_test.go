@@ -32,7 +32,7 @@ func TestLayersMerge(t *testing.T) {
 		Provider:        config.ProviderDefaults{Default: "openai", Order: []string{"gemini", "openai"}},
 		MaxOutputTokens: 8192,
 		Threads: config.ThreadSettings{
-			Orphans: config.OrphansCancel, ToolConcurrency: 8, SoftStopSeconds: 5, TermSeconds: 9, SweepInterval: "60m", CompressAfter: "24h",
+			Orphans: config.OrphansCancel, ToolConcurrency: 8, SoftStopSeconds: 5, TermSeconds: 9, SweepInterval: "60m", CompressAfter: "24h", Snapshot: "auto",
 		},
 		Integrity: trust.Settings{Mode: trust.Strict, AcceptLegacy: []string{}},
 	}

@@ -51,7 +51,16 @@ type ThreadSettings struct {
 	// CompressAfter is how long ago threads have ended whose transcripts are compressed, such
 	// as 24h, or CompressOff. It is the user's alone.
 	CompressAfter string `yaml:"compress_after"`
+	// Snapshot says which roots work by a snapshot of the items: SnapshotAlways all,
+	// SnapshotNever none, anything else those of a project with several machines.
+	Snapshot string `yaml:"snapshot"`
 }
+
+// Values of [ThreadSettings.Snapshot].
+const (
+	SnapshotAlways = "always"
+	SnapshotNever  = "never"
+)
 
 // CompressOff is the [ThreadSettings.CompressAfter] with which no transcript is compressed.
 const CompressOff = "off"

@@ -48,6 +48,14 @@ func (r *Resolver) For(of thread.ID) *Resolver {
 	return &mine
 }
 
+// At returns the resolver of items that lie elsewhere, in the same way: roots has the
+// directories of project and user.
+func (r *Resolver) At(roots Roots) *Resolver {
+	there := *r
+	there.roots.Project, there.roots.User = roots.Project, roots.User
+	return &there
+}
+
 // In returns a resolver that looks at one space only.
 func (r *Resolver) In(space item.Space) *Resolver {
 	only := &Resolver{only: space, of: r.of}

@@ -24,3 +24,9 @@ func Has(path string, content []byte) bool {
 	line := hex.EncodeToString(sum[:]) + "  " + path + "\n"
 	return !strings.Contains(path, "\n") && strings.Contains(hashes, line)
 }
+
+// Sum names all that is shipped: the SHA-256 of the list of its files, in hex.
+func Sum() string {
+	sum := sha256.Sum256([]byte(hashes))
+	return hex.EncodeToString(sum[:])
+}

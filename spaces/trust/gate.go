@@ -27,6 +27,9 @@ type Gate struct {
 	Settings func() (Settings, error)
 	// Development makes "warn" of the mode "strict"; see [Settings.ForDevelopment].
 	Development bool
+	// Pinned refuses what is not as the thread that this process runs has to have it,
+	// whoever has signed it; nil: everything may have changed.
+	Pinned func(Subject) error
 
 	// all are the keys of Own and Roots, where they are read once; else nil.
 	all func() (*Keyring, error)
@@ -39,6 +42,13 @@ func (g *Gate) With(settings func() (Settings, error)) *Gate {
 	if with.Settings == nil {
 		with.Settings = settings
 	}
+	return &with
+}
+
+// PinnedBy is the gate that asks somebody else too, before it looks at signatures.
+func (g *Gate) PinnedBy(pinned func(Subject) error) *Gate {
+	with := *g
+	with.Pinned = pinned
 	return &with
 }
 
@@ -62,6 +72,11 @@ func (g *Gate) Once(settings func() (Settings, error)) *Gate {
 func (g *Gate) Check(s Subject) (Decision, error) {
 	if s.Recorded {
 		return Decision{}, nil // it is read again where nothing can be done
+	}
+	if g.Pinned != nil {
+		if err := g.Pinned(s); err != nil {
+			return Decision{}, err
+		}
 	}
 	if s.Space == item.System {
 		if v := g.keyring(nil, resolve.Roots{}).Verify(s); v.Status.Good() {

@@ -17,6 +17,9 @@ import (
 // Deps is what the actions work with; all of it belongs to one project.
 type Deps struct {
 	Resolver *resolve.Resolver
+	// Executes finds the items that are executed, where those are not what Resolver finds:
+	// a thread may work by a copy of its items; nil: Resolver does.
+	Executes *resolve.Resolver
 	Search   func(context.Context, search.Query) (search.Page, error)
 	Executor *executor.Executor
 	Threads  Threads

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -57,7 +58,7 @@ func (a *Actions) execute(ctx context.Context, c Caller, r ExecuteRequest) (any,
 // executeItem executes a found item. Parent is the parent of a fork, where a
 // caller outside threads names one.
 func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, parent thread.ID) (any, error) {
-	found, err := a.find(c, "execute", r.ItemType, r.ItemID)
+	found, err := a.findIn(cmp.Or(a.Executes, a.Resolver).For(c.Env.ThreadID), c, "execute", r.ItemType, r.ItemID)
 	if err != nil {
 		return nil, err
 	}

@@ -263,7 +263,7 @@ func sendCopies(ctx context.Context, sys System, opts options) error {
 		return err
 	}
 	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "mirror.log")))
-	p, err := assembleAround(ctx, sys, state, log, threadStore)
+	p, err := assembleAround(ctx, sys, state, log, threadStore, threadItems{})
 	if err != nil {
 		return err
 	}

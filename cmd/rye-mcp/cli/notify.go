@@ -145,7 +145,7 @@ func sendNotices(ctx context.Context, sys System, opts options) error {
 		return err
 	}
 	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "notify.log")))
-	p, err := assembleAround(ctx, sys, state, log, threadStore)
+	p, err := assembleAround(ctx, sys, state, log, threadStore, threadItems{})
 	if err != nil {
 		return err
 	}

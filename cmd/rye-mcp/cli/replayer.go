@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/recording"
 	rerun "github.com/rye-mcp/rye-mcp/runtime/replay"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -121,7 +122,7 @@ func (r *replayer) today() (loop.Deps, error) {
 		return loop.Deps{}, err
 	}
 	roots := p.resolver.Roots()
-	tools, err := newExecutor(r.sys, roots, stillTools(p.builtins(r.sys, roots.User)), stillPrimitives(p.primitives()), call.Trust, p.config.Read)
+	tools, err := newExecutor(r.sys, roots, resolve.New(roots), stillTools(p.builtins(r.sys, roots.User)), stillPrimitives(p.primitives()), call.Trust, p.config.Read)
 	if err != nil {
 		return loop.Deps{}, err
 	}

@@ -88,7 +88,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	vault := secret.New(in.Inputs)
 	meta, unreadable := records.Local{Home: home.Always()}.Of(id).Meta().Read()
 	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
-	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore)
+	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore, itemsOf(ctx, sys, home, meta, in.Items))
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	gate := p.trust.With(p.decided.Integrity)
+	gate := p.worksBy.over(p.trust).With(p.decided.Integrity)
 	settings, err := loopSettings(p.decided, gate)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, run), Finisher: finisher, Transcript: w,
 		Meta:     func() (thread.Meta, error) { return meta, unreadable },
-		Resolver: p.resolver.For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
+		Resolver: p.worksBy.from(p.resolver).For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
 		Crashpoints: sys.Crashpoints, Secrets: vault, TurnEnded: p.mirroring.turnMirrored(id), //nolint:contextcheck // a sender outlives the thread
 	})

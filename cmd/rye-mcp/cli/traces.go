@@ -181,7 +181,7 @@ func sendTraces(ctx context.Context, sys System, opts options) error {
 		log.Error().Err(err).Msg("traces: they stay due until the variables can be used")
 		return err
 	}
-	p, err := assembleAround(ctx, sys, state, log, threadStore)
+	p, err := assembleAround(ctx, sys, state, log, threadStore, threadItems{})
 	if err != nil {
 		return err
 	}

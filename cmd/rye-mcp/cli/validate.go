@@ -140,7 +140,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	gate := newGate(sys, roots)
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
 	p := &project{trust: gate}
-	tools, err := newExecutor(sys, roots, p.builtins(sys, roots.User), p.primitives(), unchecked, nil)
+	tools, err := newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil)
 	if err != nil {
 		return nil, err
 	}

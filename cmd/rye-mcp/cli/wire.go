@@ -52,8 +52,11 @@ import (
 
 // project is everything there is about one project, put together.
 type project struct {
-	path      string
-	resolver  *resolve.Resolver
+	path     string
+	resolver *resolve.Resolver
+	// worksBy are the items that the thread which this process runs works by; elsewhere none
+	// are fixed.
+	worksBy   threadItems
 	config    *config.Loader
 	trust     *trust.Gate
 	providers *provider.Source
@@ -101,7 +104,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	if err != nil {
 		return nil, err
 	}
-	return assembleAround(ctx, sys, state, log, open)
+	return assembleAround(ctx, sys, state, log, open, threadItems{})
 }
 
 // newState is where the threads of a project are, not yet found.
@@ -121,15 +124,16 @@ func newState(ctx context.Context, sys System, project string) (*projectState, e
 	return s, nil
 }
 
-// assembleAround is assemble for who has looked for the threads before.
-func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener) (*project, error) {
+// assembleAround is assemble for who has looked for the threads before, and may run one
+// that works by certain items.
+func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener, by threadItems) (*project, error) {
 	path, user := state.project, state.finder.User
 	server := &connections{site: state.site, now: sys.Now, most: sys.mostConnections()}
 	if warning := state.fallBack(ctx, server); warning != "" {
 		warn(sys, log.Warn(), warning)
 	}
 	roots := spacesOf(path, user)
-	p := &project{path: path, env: placeholderEnv(roots), state: state, server: server}
+	p := &project{path: path, env: placeholderEnv(roots), state: state, server: server, worksBy: by}
 	p.kept = p.newRecords(sys.Crashpoints)
 	left := &digest.Source{Records: p.records()}
 	p.resolver = resolve.New(roots).WithLeft(left)
@@ -141,7 +145,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	if err = p.bound(sys, roots); err != nil {
 		return nil, err
 	}
-	if p.executor, err = newExecutor(sys, roots, p.builtins(sys, user), p.primitives(), p.trust.With(p.integrity), p.config.Read); err != nil {
+	if p.executor, err = newExecutor(sys, roots, by.from(resolve.New(roots)), p.builtins(sys, user), p.primitives(), by.over(p.trust).With(p.integrity), p.config.Read); err != nil {
 		return nil, err
 	}
 	p.executor = p.executor.WithIdle(idleWithout(p.memorySettings))
@@ -187,10 +191,10 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 }
 
 // newExecutor runs the tools that are functions of this program, and those of items
-// that the gate lets through. Settings are those that count in the project; nil: there
-// are none.
+// that the gate lets through. Items are where those of roots are found. Settings are those
+// that count in the project; nil: there are none.
 func newExecutor(
-	sys System, roots resolve.Roots, builtins []tool.Tool, primitives map[string]chain.Primitive, gate *trust.Gate, settings func() *config.Snapshot,
+	sys System, roots resolve.Roots, items *resolve.Resolver, builtins []tool.Tool, primitives map[string]chain.Primitive, gate *trust.Gate, settings func() *config.Snapshot,
 ) (*executor.Executor, error) {
 	builtin, err := executor.New(builtins...)
 	if err != nil {
@@ -200,8 +204,8 @@ func newExecutor(
 	if cache, err := search.CacheDir(sys.Getenv); err == nil { // without one, tools that need it say so
 		library = filepath.Join(cache, "system")
 	}
-	chains := &chain.Builder{Resolver: resolve.New(roots), Trust: gate, World: chain.World{
-		Environ: slices.Concat(sys.Outer, sys.Environ), Library: library,
+	chains := &chain.Builder{Resolver: items, Trust: gate, World: chain.World{
+		Spaces: roots, Environ: slices.Concat(sys.Outer, sys.Environ), Library: library,
 		Accepted: func() bool {
 			standing := trust.ProjectOf(roots).Standing
 			return standing == trust.Accepted || standing == trust.Home
@@ -218,11 +222,15 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
+	snapshots := p.snapshots(sys)
+	if p.worksBy.Pins != nil {
+		snapshots.Works(p.worksBy.Own)
+	}
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Trust: p.trust, Records: p.records(), Workspaces: p.workspaces, Parent: callingThread(sys, p.path), Env: p.env,
+		Trust: p.trust, Records: p.records(), Workspaces: p.workspaces, Snapshots: snapshots, Parent: callingThread(sys, p.path), Env: p.env,
 		Palette: func(w opening.Wanted) (palette.Palette, error) {
-			return opening.Toolbox{Resolver: p.resolver, Actions: p.actions, Executor: p.executor}.Palette(w)
+			return opening.Toolbox{Resolver: p.worksBy.from(p.resolver), Actions: p.actions, Executor: p.executor}.Palette(w)
 		},
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
@@ -246,7 +254,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		return err == nil && search.Exists(where)
 	}
 	p.actions = action.New(action.Deps{
-		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Now: sys.Now,
+		Resolver: p.resolver, Executes: p.worksBy.from(p.resolver), Trust: p.worksBy.over(p.trust).With(p.integrity), Executor: p.executor, Now: sys.Now,
 		Threads: operation.Actions{Threads: control.Threads{Controller: p.control}, Table: operation.All()},
 		Compose: p.control.Planner.Compose,
 		Search:  p.index.search,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -27,6 +28,17 @@ type World struct {
 	// Library is a folder of the user's, in which files of the system space are put for
 	// programs to read. It is made when it is needed.
 	Library string
+	// Spaces are the directories of project and user, where items are resolved from copies
+	// of them; empty: items are resolved from the directories themselves.
+	Spaces resolve.Roots
+}
+
+// spaces are the directories of project and user.
+func (b *Builder) spaces() resolve.Roots {
+	if s := b.World.Spaces; s.Project != "" || s.User != "" {
+		return s
+	}
+	return b.Resolver.Roots()
 }
 
 // variables are those of the environment that ${NAME} can stand for.
@@ -85,7 +97,7 @@ const maxDotenv = 256 << 10
 // dotenv reads the .env of the project, if the user has accepted the project. A file
 // that cannot be read says nothing.
 func (b *Builder) dotenv() map[string]string {
-	project := b.Resolver.Roots().Project
+	project := b.spaces().Project
 	if project == "" || !b.World.Accepted() {
 		return nil
 	}

@@ -95,12 +95,15 @@ func (m *making) below(root, folder string, names []string) string {
 
 // strangers reports whether a path lies in a project that its user has not accepted.
 func (m *making) strangers(path string) bool {
-	project := m.builder.Resolver.Roots().Project
-	if project == "" || m.accepted() {
+	if m.accepted() {
 		return false
 	}
-	rel, err := filepath.Rel(project, path)
-	return err == nil && filepath.IsLocal(rel)
+	for _, project := range []string{m.builder.spaces().Project, m.builder.Resolver.Roots().Project} { // a copy is the project's, too
+		if project != "" && within(path, project) {
+			return true
+		}
+	}
+	return false
 }
 
 // inPath looks names up in the folders of PATH. Relative ones are passed over: they

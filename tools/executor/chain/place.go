@@ -124,7 +124,7 @@ func (m *making) noStrangersCode() error {
 
 // values are the names that neither the call nor an item can give another meaning.
 func (p *place) values(m *making) map[string]any {
-	roots := m.builder.Resolver.Roots()
+	roots := m.builder.spaces()
 	v := map[string]any{
 		"tool_path": p.tool, "tool_dir": filepath.Dir(p.tool), "tool_parent": filepath.Dir(filepath.Dir(p.tool)),
 		"project_path": m.plan.Call.Dir(), "anchor_path": p.anchor, "runtime_lib": p.lib,

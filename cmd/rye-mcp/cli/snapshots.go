@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+)
+
+// snapshots are those of the items of a project, on this machine and where its machines
+// share them.
+func (p *project) snapshots(sys System) *snapshot.Keeper {
+	local := snapshot.Local{Now: sys.Now, Dir: func() string {
+		if home := p.state.Home(); home.Dir != "" {
+			return home.Snapshots()
+		}
+		return ""
+	}}
+	return &snapshot.Keeper{
+		Local: local, Now: sys.Now, Shared: p.sharedSnapshots,
+		Prepare: func() error { _, err := p.state.Make(); return err },
+		Maker: &snapshot.Maker{
+			Roots: p.resolver.Roots(), Store: local, Now: sys.Now, Crashpoints: sys.Crashpoints,
+			Seal: func() *place.Seal { return p.state.Home().Seal },
+			Program: sync.OnceValue(func() snapshot.Program {
+				return snapshot.Program{Version: version(), System: snapshot.Hash(system.Sum())}
+			}),
+			Index: func() string {
+				if dir := local.Dir(); dir != "" {
+					return filepath.Join(dir, "index")
+				}
+				return ""
+			},
+		},
+		// They are apart from the state, which commands of tools may not read.
+		Layouts: func() (snapshot.Layouts, error) {
+			cache, err := search.CacheDir(sys.Getenv)
+			if err != nil {
+				return snapshot.Layouts{}, err
+			}
+			return snapshot.Layouts{Dir: filepath.Join(cache, "items", p.state.Home().Seal.Place()), Now: sys.Now, Crashpoints: sys.Crashpoints}, nil
+		},
+	}
+}
+
+// sharedSnapshots is where the machines of the project share snapshots; nil while there is
+// one machine.
+func (p *project) sharedSnapshots() snapshot.Store { return nil }
+
+// threadItems is what the thread of a process works by.
+type threadItems struct {
+	snapshot.Own
+	// check refuses what is not as the thread has to have it; nil: it has no snapshot.
+	check func(trust.Subject) error
+}
+
+// itemsOf are the items that a thread works by, which its starter had ready on this machine.
+// With a snapshot that cannot be used the thread can use no item, and says why.
+func itemsOf(ctx context.Context, sys System, home folder.Home, meta thread.Meta, laidOut string) threadItems {
+	if meta.Snapshot == "" {
+		return threadItems{}
+	}
+	name := snapshot.Hash(meta.Snapshot)
+	m, err := snapshot.Open(ctx, snapshot.Local{Now: sys.Now, Dir: home.Snapshots}, home.Seal, name)
+	if err != nil {
+		unusable := threads.ItemsFault(err)
+		return threadItems{check: func(trust.Subject) error { return unusable }}
+	}
+	pins := snapshot.PinsOf(name, m)
+	return threadItems{snapshot.Own{Pins: pins, Folder: laidOut}, pins.Check}
+}
+
+// from is where the items lie that a process uses, among the directories of all.
+func (t threadItems) from(all *resolve.Resolver) *resolve.Resolver {
+	if t.Folder == "" {
+		return all
+	}
+	return all.At(snapshot.RootsOf(t.Folder))
+}
+
+// over is the gate for the items that a process uses.
+func (t threadItems) over(gate *trust.Gate) *trust.Gate {
+	if t.check == nil {
+		return gate
+	}
+	return gate.PinnedBy(t.check)
+}

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
@@ -65,12 +64,12 @@ type threadItems struct {
 
 // itemsOf are the items that a thread works by, which its starter had ready on this machine.
 // With a snapshot that cannot be used the thread can use no item, and says why.
-func itemsOf(ctx context.Context, sys System, home folder.Home, meta thread.Meta, laidOut string) threadItems {
+func itemsOf(ctx context.Context, from snapshot.Local, seal *place.Seal, meta thread.Meta, laidOut string) threadItems {
 	if meta.Snapshot == "" {
 		return threadItems{}
 	}
 	name := snapshot.Hash(meta.Snapshot)
-	m, err := snapshot.Open(ctx, snapshot.Local{Now: sys.Now, Dir: home.Snapshots}, home.Seal, name)
+	m, err := snapshot.Open(ctx, from, seal, name)
 	if err != nil {
 		unusable := threads.ItemsFault(err)
 		return threadItems{check: func(trust.Subject) error { return unusable }}

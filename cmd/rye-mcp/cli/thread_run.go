@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
@@ -88,7 +89,8 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	vault := secret.New(in.Inputs)
 	meta, unreadable := records.Local{Home: home.Always()}.Of(id).Meta().Read()
 	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
-	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore, itemsOf(ctx, sys, home, meta, in.Items))
+	items := itemsOf(ctx, snapshot.Local{Dir: home.Snapshots, Now: sys.Now}, home.Seal, meta, in.Items)
+	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore, items)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 func (c *Call) resealSettings(rec thread.Record) (items string, err error) {
 	meta, unusable := c.Threads.OwnMeta(rec.ThreadID)
 	if unusable != nil {
-		return "", nil
+		return "", nil //nolint:nilerr // its own process says so
 	}
 	before := meta.SettingsHash
 	if c.Seal(&meta); meta.SettingsHash != before {

@@ -18,7 +18,7 @@ type Keeper struct {
 	Local Store
 	// Shared is where the machines of a project share their snapshots; nil: there is one
 	// machine.
-	Shared  func() Store
+	Shared  func(context.Context) (Store, error)
 	Layouts func() (Layouts, error)
 	// Prepare makes the place where snapshots are kept, before the first; it may be nil.
 	Prepare func() error
@@ -49,23 +49,16 @@ func (k *Keeper) Works(by Own) {
 	k.own, k.seen = &by, by.Pins
 }
 
-// store is where names are kept: with the machines of a project, or here.
-func (k *Keeper) store() Store {
-	if s := k.sharedStore(); s != nil {
-		return s
-	}
-	return k.Local
-}
-
-func (k *Keeper) sharedStore() Store {
-	if k.Shared == nil {
-		return nil
-	}
-	return k.Shared()
-}
-
 // IsShared reports whether threads of this project run on several machines.
-func (k *Keeper) IsShared() bool { return k.sharedStore() != nil }
+func (k *Keeper) IsShared() bool { return k.Shared != nil }
+
+// store is where names are kept: with the machines of a project, or here.
+func (k *Keeper) store(ctx context.Context) (Store, error) {
+	if k.Shared == nil {
+		return k.Local, nil
+	}
+	return k.Shared(ctx)
+}
 
 // Take makes a snapshot of the items as they are now, for all machines.
 func (k *Keeper) Take(ctx context.Context) (*Pins, error) {
@@ -90,15 +83,19 @@ func (k *Keeper) Take(ctx context.Context) (*Pins, error) {
 // share brings a snapshot of this machine to the others. Within half of the time in which
 // that has to be noted, nobody is asked.
 func (k *Keeper) share(ctx context.Context, name Hash) error {
-	to, now := k.sharedStore(), k.Now()
-	if to == nil {
+	if !k.IsShared() {
 		return nil
 	}
+	now := k.Now()
 	k.mu.Lock()
 	known := k.shared == name && now.Sub(k.sharedAt) < Grace/4
 	k.mu.Unlock()
 	if known {
 		return nil
+	}
+	to, err := k.Shared(ctx)
+	if err != nil {
+		return err
 	}
 	if err := Bring(ctx, k.Local, to, k.Maker.Seal(), name, now); err != nil {
 		return err
@@ -131,15 +128,23 @@ func (k *Keeper) Pins(ctx context.Context, name Hash) (*Pins, error) {
 // Open reads the manifest of a snapshot of this machine or another.
 func (k *Keeper) Open(ctx context.Context, name Hash) (*Manifest, error) {
 	m, err := Open(ctx, k.Local, k.Maker.Seal(), name)
-	if from := k.sharedStore(); from != nil && errors.Is(err, ErrUnusable) {
-		return Open(ctx, from, k.Maker.Seal(), name)
+	if !k.IsShared() || !errors.Is(err, ErrUnusable) {
+		return m, err
 	}
-	return m, err
+	from, err := k.Shared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, from, k.Maker.Seal(), name)
 }
 
 // Verify reads a snapshot with all its contents, and says what is wrong with it.
 func (k *Keeper) Verify(ctx context.Context, name Hash) error {
 	m, err := k.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	from, err := k.store(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,7 +155,7 @@ func (k *Keeper) Verify(ctx context.Context, name Hash) error {
 		}
 		done[f.Hash] = true
 		_, err := ReadAll(ctx, k.Local, f.Hash, MaxFileBytes)
-		if from := k.sharedStore(); from != nil && errors.Is(err, ErrUnusable) {
+		if k.IsShared() && errors.Is(err, ErrUnusable) {
 			_, err = ReadAll(ctx, from, f.Hash, MaxFileBytes)
 		}
 		if err != nil {
@@ -173,10 +178,8 @@ func (k *Keeper) Ready(ctx context.Context, name Hash) (folder string, err error
 	if own != nil && own.Pins.Name() == name {
 		return own.Folder, nil
 	}
-	if from := k.sharedStore(); from != nil {
-		if err := Bring(ctx, from, k.Local, k.Maker.Seal(), name, k.Now()); err != nil {
-			return "", err
-		}
+	if err := k.bring(ctx, name); err != nil {
+		return "", err
 	}
 	if k.isCurrent(ctx, name) {
 		return "", nil
@@ -190,6 +193,22 @@ func (k *Keeper) Ready(ctx context.Context, name Hash) (folder string, err error
 		return "", err
 	}
 	return layouts.Materialize(ctx, k.Local, name, m)
+}
+
+// bring brings a snapshot of another machine here. One that this machine has just taken is
+// here.
+func (k *Keeper) bring(ctx context.Context, name Hash) error {
+	k.mu.Lock()
+	taken := k.current == name
+	k.mu.Unlock()
+	if !k.IsShared() || taken {
+		return nil
+	}
+	from, err := k.Shared(ctx)
+	if err != nil {
+		return err
+	}
+	return Bring(ctx, from, k.Local, k.Maker.Seal(), name, k.Now())
 }
 
 // isCurrent reports whether the items of this machine are those of a snapshot. Where they
@@ -213,11 +232,21 @@ func (k *Keeper) isCurrent(ctx context.Context, name Hash) bool {
 
 // Name notes that a thread works by a snapshot, which is kept for as long as the thread is.
 func (k *Keeper) Name(ctx context.Context, of thread.ID, name Hash) error {
-	return k.store().Name(ctx, of, name)
+	in, err := k.store(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Name(ctx, of, name)
 }
 
 // Forget takes that back.
-func (k *Keeper) Forget(ctx context.Context, of thread.ID) error { return k.store().Forget(ctx, of) }
+func (k *Keeper) Forget(ctx context.Context, of thread.ID) error {
+	in, err := k.store(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Forget(ctx, of)
+}
 
 // layoutAge is how long what was laid out is kept that nobody has asked for.
 const layoutAge = 7 * 24 * time.Hour
@@ -225,33 +254,40 @@ const layoutAge = 7 * 24 * time.Hour
 // Collect removes what no thread works by any more: contents, here and where the machines
 // share them, and what was laid out here.
 func (k *Keeper) Collect(ctx context.Context, exists func(context.Context, thread.ID) (bool, error)) (Collected, error) {
-	c := &Collector{Store: k.store(), Seal: k.Maker.Seal, Exists: exists, Now: k.Now, Crashpoints: k.Maker.Crashpoints}
+	all, err := k.store(ctx)
+	if err != nil {
+		return Collected{}, err
+	}
+	c := &Collector{Store: all, Seal: k.Maker.Seal, Exists: exists, Now: k.Now, Crashpoints: k.Maker.Crashpoints}
 	done, err := c.Collect(ctx)
+	if err == nil && k.IsShared() {
+		// Here they are copies: what is needed again comes again.
+		c.Store = copies{k.Local, all}
+		var here Collected
+		here, err = c.Collect(ctx)
+		done.Contents, done.Bytes = done.Contents+here.Contents, done.Bytes+here.Bytes
+	}
 	if err != nil {
 		return done, err
 	}
+	return done, k.prune(ctx, all)
+}
+
+// prune removes what was laid out here for threads that have gone.
+func (k *Keeper) prune(ctx context.Context, all Names) error {
+	layouts, err := k.Layouts()
+	if err != nil {
+		return nil // nothing is laid out where there is no place for it
+	}
 	named := map[Hash]bool{}
-	for ref, err := range k.store().Named(ctx) {
+	for ref, err := range all.Named(ctx) {
 		if err != nil {
-			return done, err
+			return err
 		}
 		named[ref.Snapshot] = true
 	}
-	if k.IsShared() {
-		// Here they are copies: what is needed again comes again.
-		local := &Collector{Store: copies{k.Local, k.store()}, Seal: k.Maker.Seal, Exists: exists, Now: k.Now}
-		here, err := local.Collect(ctx)
-		if err != nil {
-			return done, err
-		}
-		done.Contents, done.Bytes = done.Contents+here.Contents, done.Bytes+here.Bytes
-	}
-	layouts, err := k.Layouts()
-	if err != nil {
-		return done, nil // there are none
-	}
 	_, err = layouts.Prune(k.Now().Add(-layoutAge), func(h Hash) bool { return named[h] })
-	return done, err
+	return err
 }
 
 // copies are contents of this machine, and the names of all machines.

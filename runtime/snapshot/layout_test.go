@@ -187,7 +187,7 @@ func TestAttackSwappedItems(t *testing.T) {
 	write(t, elsewhere, "b.py", "secret")
 	write(t, s.project, ".ai/tools/team/a.py", "a")
 	write(t, s.project, ".ai/tools/team/b.py", "b")
-	s.Maker.Store = &hookedBlobs{Blobs: s.store, before: func() {
+	s.Store = &hookedBlobs{Blobs: s.store, before: func() {
 		folder := filepath.Join(s.project, ".ai/tools/team")
 		if os.Rename(folder, folder+"2") == nil {
 			_ = os.Symlink(elsewhere, folder)

@@ -41,12 +41,12 @@ func (e *TooLargeError) Error() string {
 // records of threads, files of more than [MaxFileBytes], and those whose path would mean
 // something else on another machine.
 func look(ctx context.Context, roots resolve.Roots) ([]seen, error) {
-	l := looking{ctx: ctx}
+	var l looking
 	for _, s := range []struct {
 		of  item.Space
 		dir string
 	}{{item.Project, roots.Project}, {item.User, roots.User}} {
-		if err := resolve.EachFolder(s.dir, s.of, func(folder string, root *os.Root) error { return l.folder(s.of, folder, root) }); err != nil {
+		if err := resolve.EachFolder(s.dir, s.of, func(folder string, root *os.Root) error { return l.folder(ctx, s.of, folder, root) }); err != nil {
 			return nil, fmt.Errorf("look at the items of the %s space: %w", s.of, err)
 		}
 	}
@@ -60,7 +60,6 @@ func look(ctx context.Context, roots resolve.Roots) ([]seen, error) {
 }
 
 type looking struct {
-	ctx     context.Context
 	files   []seen
 	bytes   int64
 	folders []fs.FileInfo // that were looked at
@@ -68,7 +67,7 @@ type looking struct {
 
 // folder lists the files of one of [resolve.Folders]. One that was looked at as that of the
 // project, because somebody works at home, is not the user's too.
-func (l *looking) folder(of item.Space, folder string, root *os.Root) error {
+func (l *looking) folder(ctx context.Context, of item.Space, folder string, root *os.Root) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		return err
@@ -77,11 +76,11 @@ func (l *looking) folder(of item.Space, folder string, root *os.Root) error {
 		return nil
 	}
 	l.folders = append(l.folders, info)
-	return l.below(of, folder, root, ".")
+	return l.below(ctx, of, folder, root, ".")
 }
 
-func (l *looking) below(of item.Space, folder string, root *os.Root, dir string) error {
-	if err := l.ctx.Err(); err != nil {
+func (l *looking) below(ctx context.Context, of item.Space, folder string, root *os.Root, dir string) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if strings.Count(dir, "/") >= maxPathLevels {
@@ -102,7 +101,7 @@ func (l *looking) below(of item.Space, folder string, root *os.Root, dir string)
 		case !resolve.IsPart(folder, e.Name(), e.IsDir()) || whole == recordsFolder:
 		case protect.ByName(protect.Split(whole)) != protect.Writing || unfit(whole) != "":
 		case e.IsDir():
-			err = l.below(of, folder, root, name)
+			err = l.below(ctx, of, folder, root, name)
 		default:
 			l.file(of, whole, root, name, e)
 		}

@@ -20,7 +20,7 @@ import (
 // Bounds of a snapshot.
 const (
 	MaxFiles      = 20_000
-	MaxFileBytes  = 32 << 20  // of one file; larger ones are left out
+	MaxFileBytes  = 16 << 20  // of one file; larger ones are left out
 	MaxBytes      = 256 << 20 // of all files together
 	maxManifest   = 16 << 20  // bytes of a manifest
 	maxPath       = 1024      // bytes

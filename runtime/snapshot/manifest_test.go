@@ -124,7 +124,7 @@ func hostile() map[string][]snapshot.File {
 		"a folder in it: case":      p(".ai/tools/A.py", ".ai/tools/a.py/b.py"),
 		"a folder in it: deeper":    p(".ai/tools/a/b/c.py", ".ai/tools/a/b"),
 		"-1 bytes":                  negative,
-		"33554433 bytes":            large,
+		"16777217 bytes":            large,
 		"no hash":                   unhashed,
 		"of the space":              system,
 		"268435456 bytes":           much,

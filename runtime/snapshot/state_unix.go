@@ -17,7 +17,7 @@ type state struct {
 func stateOf(info fs.FileInfo) state {
 	s := state{modified: info.ModTime().UnixNano()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.inode, s.changed = uint64(sys.Ino), changedAt(sys)
+		s.inode, s.changed = sys.Ino, changedAt(sys)
 	}
 	return s
 }

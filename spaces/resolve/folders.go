@@ -98,5 +98,5 @@ func IsPart(folder, name string, isDir bool) bool {
 	if path.Base(folder) == "skills" && !strings.HasPrefix(folder, ".ai/") {
 		return !leftBehind(name)
 	}
-	return !strings.HasPrefix(name, ".") && !(isDir && Skipped(name))
+	return !strings.HasPrefix(name, ".") && (!isDir || !Skipped(name))
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/snapshots"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -25,7 +28,7 @@ func (p *project) snapshots(sys System) *snapshot.Keeper {
 		return ""
 	}}
 	return &snapshot.Keeper{
-		Local: local, Now: sys.Now, Shared: p.sharedSnapshots,
+		Local: local, Now: sys.Now, Shared: p.sharedSnapshots(sys.Now),
 		Prepare: func() error { _, err := p.state.Make(); return err },
 		Maker: &snapshot.Maker{
 			Roots: p.resolver.Roots(), Store: local, Now: sys.Now, Crashpoints: sys.Crashpoints,
@@ -46,14 +49,38 @@ func (p *project) snapshots(sys System) *snapshot.Keeper {
 			if err != nil {
 				return snapshot.Layouts{}, err
 			}
-			return snapshot.Layouts{Dir: filepath.Join(cache, "items", p.state.Home().Seal.Place()), Now: sys.Now, Crashpoints: sys.Crashpoints}, nil
+			seal := p.state.Home().Seal
+			if seal == nil {
+				return snapshot.Layouts{}, place.ErrNoState
+			}
+			return snapshot.Layouts{Dir: filepath.Join(cache, "items", seal.Place()), Now: sys.Now, Crashpoints: sys.Crashpoints}, nil
 		},
 	}
 }
 
 // sharedSnapshots is where the machines of the project share snapshots; nil while there is
-// one machine.
-func (p *project) sharedSnapshots() snapshot.Store { return nil }
+// one machine. The schema is made with the first.
+func (p *project) sharedSnapshots(now func() time.Time) func(context.Context) (snapshot.Store, error) {
+	if !p.state.site.shared() {
+		return nil
+	}
+	var mu sync.Mutex
+	var opened *postgres.Store
+	return func(ctx context.Context) (snapshot.Store, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if opened == nil {
+			server, err := p.server.get(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if opened, err = server.Project(ctx, p.state.site.project); err != nil {
+				return nil, p.state.site.fault(err)
+			}
+		}
+		return snapshots.Store{Pool: opened.Pool(), Now: now}, nil
+	}
+}
 
 // threadItems is what the thread of a process works by.
 type threadItems struct {

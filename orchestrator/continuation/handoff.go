@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -189,7 +190,7 @@ func (s *successor) Start(ctx context.Context) error {
 		_, err := s.Threads.Sweeper.Examine(ctx, rec)
 		return err
 	}
-	if _, err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.items, s.hold, s.secrets); err != nil {
+	if _, err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.hold, scheduler.Given{Secrets: s.secrets, Items: s.items}); err != nil {
 		return s.Queue.Abandon(ctx, rec, err)
 	}
 	return nil

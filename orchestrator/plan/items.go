@@ -23,7 +23,7 @@ func (c *Call) WorkingBy(ctx context.Context, id thread.ID) (*Call, error) {
 		return c, nil //nolint:nilerr // what is wrong with the parent is said where it is loaded
 	}
 	name := snapshot.Hash(meta.Snapshot)
-	folder, err := all.Ready(ctx, name)
+	folder, err := all.Below(ctx, name)
 	if err != nil {
 		return nil, threads.ItemsFault(err)
 	}

@@ -52,7 +52,7 @@ func (c *Call) Launch(
 		c.DispatchAndLog(ctx, false, nil)
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}
-	runs, err := c.LaunchProcess(ctx, rec, meta.Snapshot, hold, secrets)
+	runs, err := c.LaunchProcess(ctx, rec, hold, Given{Secrets: secrets, Items: meta.Snapshot})
 	if err != nil {
 		told := c.Abandon(ctx, rec, err)
 		c.DispatchAndLog(ctx, false, nil) // its slot is free again
@@ -147,17 +147,21 @@ func (c claim) giveUp() {
 	}
 }
 
+// Given is what the process of a thread gets of its own.
+type Given struct {
+	Secrets map[string]string
+	Items   string // names the snapshot that it works by; empty: none
+	Queued  bool   // it was in the queue, and may be anybody's
+}
+
 // LaunchProcess starts the process of a thread that has a slot. Once that runs
 // the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row. The row that is
-// returned names the process where that could be recorded. Items names the snapshot that
-// the thread works by; empty: none.
-func (c *Call) LaunchProcess(
-	ctx context.Context, rec thread.Record, items string, hold life.Hold, secrets map[string]string,
-) (thread.Record, error) {
-	id, handed := rec.ThreadID, c.Handed(ctx, rec.Model, secrets)
+// returned names the process where that could be recorded.
+func (c *Call) LaunchProcess(ctx context.Context, rec thread.Record, hold life.Hold, given Given) (thread.Record, error) {
+	id, handed := rec.ThreadID, c.Handed(ctx, rec.Model, given.Secrets)
 	var err error
-	if handed.Items, err = c.Threads.ReadyItems(ctx, items); err != nil {
+	if handed.Items, err = c.Threads.ReadyItems(ctx, given.Items, !given.Queued); err != nil {
 		return rec, err
 	}
 	started, err := c.Launcher.Launch(spawn.Request{Thread: id, Run: rec.Run, Hold: hold, Handed: handed})

@@ -160,7 +160,7 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 	defer func() { _ = hold.Release() }()
 	items, err := d.resealSettings(rec)
 	if err == nil { // one with secrets never was queued: see CheckSlot
-		_, err = d.LaunchProcess(ctx, rec, items, hold, nil)
+		_, err = d.LaunchProcess(ctx, rec, hold, Given{Items: items, Queued: true})
 	}
 	if err != nil {
 		_ = d.Abandon(ctx, rec, err) // recorded as the thread's outcome

@@ -22,14 +22,18 @@ func (t *Threads) HoldItems(ctx context.Context, meta thread.Meta) error {
 	return nil
 }
 
-// ReadyItems has the items of the snapshot that a thread works by ready on this machine, and returns the
-// folder in which they are laid out; empty: they are those of the project and its user.
-func (t *Threads) ReadyItems(ctx context.Context, items string) (folder string, err error) {
+// ReadyItems has the items of the snapshot that a thread works by ready on this machine, and
+// returns the folder in which they are laid out; empty: they are those of the project and
+// its user. Below says that the thread was not queued, but is started by this process.
+func (t *Threads) ReadyItems(ctx context.Context, items string, below bool) (folder string, err error) {
 	if items == "" || t.Snapshots == nil {
 		return "", nil
 	}
-	folder, err = t.Snapshots.Ready(ctx, snapshot.Hash(items))
-	if err != nil {
+	ready := t.Snapshots.Ready
+	if below {
+		ready = t.Snapshots.Below
+	}
+	if folder, err = ready(ctx, snapshot.Hash(items)); err != nil {
 		return "", ItemsFault(err)
 	}
 	return folder, nil

@@ -41,8 +41,7 @@ type Own struct {
 	Folder string // where it is laid out; empty: the items of this machine were the same
 }
 
-// Works says what the thread of this process works by. It does not look at the items of
-// this machine for that again: pins find out what has changed.
+// Works says what the thread of this process works by, see Below.
 func (k *Keeper) Works(by Own) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -172,12 +171,6 @@ const glance = time.Second
 // Ready has a snapshot ready on this machine, for the process of a thread. Folder is where
 // its items are laid out; it is empty where the items of this machine are the same.
 func (k *Keeper) Ready(ctx context.Context, name Hash) (folder string, err error) {
-	k.mu.Lock()
-	own := k.own
-	k.mu.Unlock()
-	if own != nil && own.Pins.Name() == name {
-		return own.Folder, nil
-	}
 	if err := k.bring(ctx, name); err != nil {
 		return "", err
 	}
@@ -193,6 +186,18 @@ func (k *Keeper) Ready(ctx context.Context, name Hash) (folder string, err error
 		return "", err
 	}
 	return layouts.Materialize(ctx, k.Local, name, m)
+}
+
+// Below is Ready for what is started below the thread that this process runs: it finds the
+// items where that does, and is refused what was changed since as that is.
+func (k *Keeper) Below(ctx context.Context, name Hash) (folder string, err error) {
+	k.mu.Lock()
+	own := k.own
+	k.mu.Unlock()
+	if own != nil && own.Pins.Name() == name {
+		return own.Folder, nil
+	}
+	return k.Ready(ctx, name)
 }
 
 // bring brings a snapshot of another machine here. One that this machine has just taken is

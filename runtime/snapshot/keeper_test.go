@@ -91,8 +91,11 @@ func TestOwn(t *testing.T) {
 		t.Fatalf("what has changed is laid out in %q, %v", folder, err)
 	}
 	k.Works(snapshot.Own{Pins: pins, Folder: "there"})
-	if folder, err := k.Ready(t.Context(), pins.Name()); folder != "there" || err != nil {
-		t.Errorf("the thread's own is in %q, %v", folder, err)
+	if folder, err := k.Below(t.Context(), pins.Name()); folder != "there" || err != nil {
+		t.Errorf("below the thread it is in %q, %v", folder, err)
+	}
+	if again, err := k.Ready(t.Context(), pins.Name()); again != folder || err != nil {
+		t.Errorf("for others it is in %q, %v", again, err)
 	}
 	if got, err := k.Pins(t.Context(), pins.Name()); got != pins || err != nil {
 		t.Errorf("its pins are %v, %v", got, err)

@@ -18,9 +18,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
-// snapshots are those of the items of a project, on this machine and where its machines
+// newSnapshots are those of the items of a project, on this machine and where its machines
 // share them.
-func (p *project) snapshots(sys System) *snapshot.Keeper {
+func newSnapshots(sys System, p *project) *snapshot.Keeper {
 	local := snapshot.Local{Now: sys.Now, Dir: func() string {
 		if home := p.state.Home(); home.Dir != "" {
 			return home.Snapshots()
@@ -28,7 +28,7 @@ func (p *project) snapshots(sys System) *snapshot.Keeper {
 		return ""
 	}}
 	return &snapshot.Keeper{
-		Local: local, Now: sys.Now, Shared: p.sharedSnapshots(sys.Now),
+		Local: local, Now: sys.Now, Shared: sharedSnapshots(p, sys.Now),
 		Prepare: func() error { _, err := p.state.Make(); return err },
 		Maker: &snapshot.Maker{
 			Roots: p.resolver.Roots(), Store: local, Now: sys.Now, Crashpoints: sys.Crashpoints,
@@ -60,7 +60,7 @@ func (p *project) snapshots(sys System) *snapshot.Keeper {
 
 // sharedSnapshots is where the machines of the project share snapshots; nil while there is
 // one machine. The schema is made with the first.
-func (p *project) sharedSnapshots(now func() time.Time) func(context.Context) (snapshot.Store, error) {
+func sharedSnapshots(p *project, now func() time.Time) func(context.Context) (snapshot.Store, error) {
 	if !p.state.site.shared() {
 		return nil
 	}

@@ -222,7 +222,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	snapshots := p.snapshots(sys)
+	snapshots := newSnapshots(sys, p)
 	if p.worksBy.Pins != nil {
 		snapshots.Works(p.worksBy.Own)
 	}

@@ -63,6 +63,8 @@ func (o Options) settle(config *pgxpool.Config, given url.Values) {
 	if o.Connections > 0 {
 		config.MaxConns = int32(min(o.Connections, 1000)) //nolint:gosec // it is small
 	}
+	// Connections are what a server has least of.
+	config.MaxConnIdleTime, config.HealthCheckPeriod = 30*time.Second, 15*time.Second
 	config.PingTimeout = o.Timeout
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = connectTimeout

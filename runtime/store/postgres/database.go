@@ -74,15 +74,23 @@ func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqls
 				return err
 			}
 			rows, err := result.RowsAffected()
-			changed = rows == 1
+			if changed = rows == 1; err == nil && !changed {
+				err = errUnchanged // so that nobody waits for the disk
+			}
 			return err
 		})
 	})
+	if errors.Is(err, errUnchanged) {
+		return false, nil
+	}
 	if err == nil && changed {
 		d.committed()
 	}
 	return changed && err == nil, err
 }
+
+// errUnchanged takes back a transaction that has changed nothing.
+var errUnchanged = errors.New("nothing was changed")
 
 // BreaksRule implements [sqlstore.Database]: class 23 of SQLSTATE, and text that
 // PostgreSQL has no place for (22021, a zero byte).

@@ -94,9 +94,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	var batch pgx.Batch
 	batch.Queue("BEGIN")
-	if begin.relaxed {
-		batch.Queue("SET LOCAL synchronous_commit = off")
-	}
+	batch.Queue("SET LOCAL synchronous_commit = off") // see flush
 	if begin.lock != "" {
 		batch.Queue("SELECT "+ticketColumns+" FROM locks WHERE name = $1 FOR NO KEY UPDATE", begin.lock).QueryRow(begin.ticket.scan)
 	} else {
@@ -106,35 +104,49 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	begin.ticket.pid = inner.PgConn().PID()
 	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil { //nolint:contextcheck // it ends the wait, and ctx the transaction
 		// It may have begun, and the lock be taken.
-		_, left := tx{inner, begin.end, begin.ticket}.exec("ROLLBACK") //nolint:contextcheck // ctx may have ended
+		_, left := tx{inner, begin.end, begin.ticket, false}.exec("ROLLBACK") //nolint:contextcheck // ctx may have ended
 		if left != nil {
 			_ = inner.Close(context.WithoutCancel(ctx)) // the pool makes another
 		}
 		return nil, err
 	}
-	return tx{inner, begin.end, begin.ticket}, nil
+	return tx{inner, begin.end, begin.ticket, !begin.relaxed}, nil
 }
 
 // tx is a transaction whose outcome can be asked for.
 type tx struct {
-	conn   *pgx.Conn
-	end    time.Time
-	ticket ticket
+	conn    *pgx.Conn
+	end     time.Time
+	ticket  ticket
+	durable bool
 }
+
+// flush makes durable what was committed before it. The locks of a transaction are held
+// until its commit is on the disk, so that those who wait for the lock of all writers would
+// wait for the disk one after the other. So a transaction commits without waiting, and
+// behind it, without a lock, a message to nobody is committed durably: as the log is
+// written in order, everything before it is on the disk, too, and of many who wait for the
+// disk at once one writes for all. A crash in between takes what nobody was told of, and
+// whatever others have done since, who have not been told either.
+const flush = "SELECT pg_logical_emit_message(true, 'rye', '')"
 
 // Commit implements [driver.Tx].
 func (t tx) Commit() error {
 	if t.conn.IsClosed() {
 		return driver.ErrBadConn
 	}
-	tag, err := t.exec("COMMIT")
+	statement := "COMMIT"
+	if t.durable {
+		statement += "; " + flush
+	}
+	tag, err := t.exec(statement)
 	var pg *pgconn.PgError
 	switch {
-	case err == nil && tag.String() == "COMMIT":
+	case err == nil && tag == "COMMIT":
 		return nil
 	case err == nil:
 		return fmt.Errorf("%s: %w", tag, sql.ErrTxDone) // a statement of it had failed
-	case errors.As(err, &pg) && pg.Severity == "ERROR":
+	case errors.As(err, &pg) && pg.Severity == "ERROR" && tag == "":
 		return err
 	}
 	// Whether COMMIT was sent is not asked of pgx: of a connection that was lost while it
@@ -148,8 +160,14 @@ func (t tx) Rollback() error {
 	return err
 }
 
-func (t tx) exec(statement string) (pgconn.CommandTag, error) {
+// exec runs statements and returns what the server says of the first; empty where that
+// did not succeed.
+func (t tx) exec(statements string) (tag string, err error) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.end)
 	defer cancel()
-	return t.conn.Exec(ctx, statement)
+	results, err := t.conn.PgConn().Exec(ctx, statements).ReadAll()
+	if len(results) > 0 && results[0].Err == nil {
+		tag = results[0].CommandTag.String()
+	}
+	return tag, err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,7 +102,7 @@ func (p *proxy) upstream(client io.Reader, server net.Conn, mute *atomic.Bool, a
 			return err
 		}
 		how := passOn
-		if kind == 1 && head[0] == 'Q' && string(body) == "COMMIT\x00" {
+		if kind == 1 && head[0] == 'Q' && strings.HasPrefix(string(body), "COMMIT") {
 			p.commits.Add(1)
 			if how = cut(p.next.Swap(int32(passOn))); how != passOn {
 				p.cuts.Add(1)

@@ -44,6 +44,8 @@ func newExitCodesTopic() *cobra.Command {
          threads export     the thread does not verify
          threads import     the file was refused, and nothing was written
          replay, test       something differs from what is recorded
+         langgraph sync     something differs there, or stays due
+         langgraph fork     the new thread did not complete
   2    the command line makes no sense, or
          threads watch      with --once: there was something to tell
          replay, test       a recorded thread cannot be replayed
@@ -59,7 +61,7 @@ threads vacuum, threads cost, threads health, threads call, trust, config set, c
 metrics dashboard, keys list, keys show, keys trust, hooks explain, items list, items show,
 items search, items copy, items new, memory list, memory show, memory add,
 memory edit, memory keep, memory forget, memory export, memory import,
-memory eval, mcp add, mcp list, mcp discover and
+memory eval, langgraph init, mcp add, mcp list, mcp discover and
 mcp import.
 A server, which is serve, ui or --stdio, threads watch and top where it writes lines
 end with 0 when they are interrupted, --stdio at the end of its input.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -100,6 +101,14 @@ func (w *Worker) watchLeases(ctx context.Context, own *fleet.Lease) {
 			return
 		}
 	}
+}
+
+// SweepProject does the periodic work of a project: what is dead is settled, what has expired
+// goes.
+func (w *Worker) SweepProject(ctx context.Context, p *Project) error {
+	_, dead := p.Threads.Sweep(ctx)
+	_, _, expired := p.Tidy.Sweep(ctx)
+	return errors.Join(dead, expired)
 }
 
 // sweep settles the threads of the projects that nobody runs any more.

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -23,6 +24,8 @@ type Project struct {
 	Threads *threads.Threads
 	Queue   *scheduler.Scheduler
 	Stop    *stop.Stopper
+	Tidy    *tidy.Tidier
+	Schema  string // of its tables
 	// Held are the threads that live by a lease.
 	Held func(context.Context, thread.Incarnation) ([]fleet.Thread, error)
 
@@ -39,6 +42,9 @@ type Worker struct {
 	// what those have started.
 	Kill func(context.Context, thread.Incarnation) error
 	Log  zerolog.Logger
+	// Deliver begins to take hints and periodic work, and returns what ends that; nil: commits
+	// alone wake the worker.
+	Deliver func(context.Context, *Worker) (stop func(context.Context) error, err error)
 	// Joined is told of each lease that the worker gets; it may be nil.
 	Joined   func(*fleet.Lease)
 	Projects []*Project
@@ -175,7 +181,9 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 		jobs.Go(func() { p.Queue.Run(working) })
 		jobs.Go(func() { w.heed(working, p, lease) })
 	}
+	delivered := w.deliver(ctx)
 	err := w.untilOver(ctx, lease, ends)
+	delivered(ctx)
 	stop()
 	if errors.Is(err, fleet.ErrLost) {
 		w.kill(ctx, lease)
@@ -190,6 +198,24 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 	release()
 	jobs.Wait()
 	return errors.Join(err, lease.Leave(context.WithoutCancel(ctx)))
+}
+
+// deliver begins to take hints and periodic work. Without them the worker goes by commits,
+// and by its own looks.
+func (w *Worker) deliver(ctx context.Context) (end func(context.Context)) {
+	if w.Deliver == nil {
+		return func(context.Context) {}
+	}
+	stop, err := w.Deliver(ctx, w)
+	if err != nil {
+		w.Log.Error().Err(err).Msg("no hints are delivered to this worker; commits wake it")
+		return func(context.Context) {}
+	}
+	return func(ctx context.Context) {
+		if err := stop(context.WithoutCancel(ctx)); err != nil {
+			w.Log.Warn().Err(err).Msg("end the delivery of hints")
+		}
+	}
 }
 
 // killWithin bounds the killing of what ran by a lease: the third of it that is left.

@@ -107,6 +107,7 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	if err := addProjects(ctx, w, opened); err != nil {
 		return err
 	}
+	w.Deliver = deliver
 	w.Joined = func(*fleet.Lease) { tellAtWork(sys, w) }
 	return work(ctx, w, flags)
 }
@@ -185,7 +186,7 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 			return err
 		}
 		w.Projects = append(w.Projects, &worker.Project{
-			Name: name, Threads: p.control.Threads, Queue: p.control.Queue, Stop: p.control.Stop,
+			Name: name, Schema: schema, Tidy: p.control.Tidy, Threads: p.control.Threads, Queue: p.control.Queue, Stop: p.control.Stop,
 			Held: func(ctx context.Context, of thread.Incarnation) ([]fleet.Thread, error) {
 				return w.Fleet.Threads(ctx, schema, of)
 			},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // hinter tells others that something was committed, after it was: NOTIFY in a
@@ -14,6 +16,7 @@ type hinter struct {
 
 	mu      sync.Mutex
 	due     bool
+	start   bool // a thread has become startable, see deliver
 	working bool
 	closed  bool
 	idle    sync.Cond // nobody works
@@ -41,9 +44,10 @@ func (h *hinter) work() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.due {
-		h.due = false
+		start := h.start
+		h.due, h.start = false, false
 		h.mu.Unlock()
-		h.send()
+		h.send(start)
 		h.mu.Lock()
 	}
 	h.working = false
@@ -53,11 +57,39 @@ func (h *hinter) work() {
 // hintTimeout is how long a hint may take. Those who listen look by themselves, too.
 const hintTimeout = 2 * time.Second
 
-func (h *hinter) send() {
+func (h *hinter) send(start bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
 	// What fails is found by the look each second.
 	_, _ = h.store.pool.Exec(ctx, "SELECT pg_notify($1, '')", h.store.schema)
+	if start {
+		_, _ = h.store.pool.Exec(ctx, "SELECT pg_notify($1, json_build_object('queue', $2::text)::text)", insertTopic, queueOf(h.store.schema))
+	}
+}
+
+// insertTopic is where clients of River in schema rye hear of new jobs. A trigger inserts
+// those of startable threads (migration 0006), and tells nobody.
+const insertTopic = fleetSchema + ".river_insert"
+
+// queueOf is the queue of River that has the hints of a project: by the hash in the name of
+// its schema.
+func queueOf(schema string) string { return "p_" + schema[max(0, len(schema)-12):] }
+
+// deliver has River's clients look for the hint that a startable thread has left.
+func (h *hinter) deliver() {
+	h.mu.Lock()
+	h.start = true
+	h.mu.Unlock()
+	h.hint()
+}
+
+// Enqueue implements [store.Queue].
+func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error) {
+	rec, err := s.Store.Enqueue(ctx, id, slots, at)
+	if err == nil && rec.Queued() {
+		s.hinter.deliver() //nolint:contextcheck // a hint outlives the call
+	}
+	return rec, err
 }
 
 // close waits until the last hint is sent. There are no further ones.

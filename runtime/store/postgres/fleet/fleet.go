@@ -197,6 +197,20 @@ func (f *Fleet) Schema(ctx context.Context, project string) (schema string, err 
 	return schema, nil
 }
 
+// Served are the schemas of the projects that a worker is alive for.
+func (f *Fleet) Served(ctx context.Context) ([]string, error) {
+	rows, err := f.Pool.Query(ctx, `SELECT schema_name FROM rye.projects WHERE name IN (
+	SELECT unnest(projects) FROM rye.workers WHERE slots > 0 AND lease_until > clock_timestamp())`)
+	if err != nil {
+		return nil, fmt.Errorf("list the projects that have workers: %w", err)
+	}
+	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("list the projects that have workers: %w", err)
+	}
+	return schemas, nil
+}
+
 // Serves reports whether a worker is alive that takes threads of a project.
 func (f *Fleet) Serves(ctx context.Context, project string) (served bool, err error) {
 	err = f.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM rye.workers

@@ -1,0 +1,197 @@
+package delivery_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/delivery"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// scene is a project with a worker that is alive.
+type scene struct {
+	*testing.T
+
+	server *postgres.Server
+	store  *postgres.Store
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	st, err := server.Project(t.Context(), "team/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return &scene{t, server, st}
+}
+
+func (s *scene) join() {
+	s.Helper()
+	f := &fleet.Fleet{Pool: s.server.Pool(), TTL: time.Hour}
+	if _, err := f.Join(s.Context(), fleet.Worker{Name: "w", Slots: 1, Projects: []string{"team/app"}}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// start begins to deliver; hints come out of the first channel, sweeps out of the second.
+func (s *scene) start() (hints, sweeps chan struct{}) {
+	s.Helper()
+	hints, sweeps = make(chan struct{}, 100), make(chan struct{}, 100)
+	d, err := delivery.Start(s.Context(), delivery.Options{
+		Pool:     s.server.Pool(),
+		Projects: map[string]func(context.Context){s.store.Schema(): func(context.Context) { hints <- struct{}{} }},
+		Sweep:    func(context.Context, string) error { sweeps <- struct{}{}; return nil },
+		Fleet: func(context.Context) ([]string, error) {
+			return []string{s.store.Schema(), "rye_stranger_000000000000"}, nil
+		},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := d.Stop(context.Background()); err != nil {
+			s.Error(err)
+		}
+	})
+	return hints, sweeps
+}
+
+// enqueue registers a thread and puts it in the queue.
+func (s *scene) enqueue(directive string) thread.ID {
+	s.Helper()
+	rec, _, err := store.Register(s.Context(), s.store, store.NewThread{Kind: thread.KindDirective, Directive: directive, Now: time.Now(), Run: thread.NewRun()}, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if _, err := s.store.Enqueue(s.Context(), rec.ThreadID, 0, time.Now()); err != nil {
+		s.Fatal(err)
+	}
+	return rec.ThreadID
+}
+
+func (s *scene) jobs() (n int) {
+	s.Helper()
+	if err := s.server.Pool().QueryRow(s.Context(), `SELECT count(*) FROM rye.river_job WHERE kind = 'start'`).Scan(&n); err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// TestHints: a thread that becomes startable leaves one hint, in its own transaction, when a
+// worker is alive for its project, and none otherwise; the worker hears of each, those of
+// before it came, too. The leader has the project swept, and no schema that only a row names.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.enqueue("early") // there are no tables of River, and no worker
+	hints, sweeps := s.start()
+	<-sweeps
+	s.enqueue("unheard")
+	if n := s.jobs(); n != 0 {
+		t.Fatalf("%d hints for nobody", n)
+	}
+	s.join()
+	for i := range 3 {
+		s.enqueue("work")
+		<-hints
+		if n := s.jobs(); n != i+1 {
+			t.Errorf("%d hints of %d threads", n, i+1)
+		}
+	}
+	select {
+	case <-sweeps:
+		t.Error("swept twice in a period")
+	default:
+	}
+}
+
+// TestHintIsOfTheTransaction: a thread that was not put in the queue leaves no hint.
+func TestHintIsOfTheTransaction(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.start()
+	s.join()
+	tx, err := s.store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, _, err := store.Register(t.Context(), s.store, store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: time.Now(), Run: thread.NewRun()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `UPDATE threads SET queue_position = 1, queued_at = 1 WHERE thread_id = $1`, rec.ThreadID); err != nil {
+		t.Fatal(err)
+	}
+	var inside int
+	if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM rye.river_job WHERE kind = 'start'`).Scan(&inside); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := s.jobs(); inside != 1 || after != 0 {
+		t.Errorf("%d hints in the transaction, %d after it was taken back", inside, after)
+	}
+}
+
+// BenchmarkHint is how long it takes from the call that enqueues a thread until a worker has
+// its hint, by River, and hears of the commit, by the store's own notice.
+func BenchmarkHint(b *testing.B) {
+	for _, by := range []string{"river", "changes"} {
+		b.Run(by, func(b *testing.B) {
+			server, err := postgres.Connect(b.Context(), postgres.Options{URL: pgtest.Server(b)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			st, err := server.Project(b.Context(), "team/app")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := (&fleet.Fleet{Pool: server.Pool(), TTL: time.Hour}).Join(b.Context(), fleet.Worker{Name: "w", Slots: 1, Projects: []string{"team/app"}}); err != nil {
+				b.Fatal(err)
+			}
+			heard := make(chan struct{}, 100)
+			changes := st.Changes(b.Context())
+			if by == "river" {
+				d, err := delivery.Start(b.Context(), delivery.Options{
+					Pool: server.Pool(), Sweep: func(context.Context, string) error { return nil }, Fleet: func(context.Context) ([]string, error) { return nil, nil },
+					Projects: map[string]func(context.Context){st.Schema(): func(context.Context) { heard <- struct{}{} }},
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer func() { _ = d.Stop(context.Background()) }()
+			}
+			for b.Loop() {
+				b.StopTimer()
+				rec, _, err := store.Register(b.Context(), st, store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: time.Now(), Run: thread.NewRun()}, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for len(changes) > 0 {
+					<-changes
+				}
+				b.StartTimer()
+				if _, err := st.Enqueue(b.Context(), rec.ThreadID, 0, time.Now()); err != nil {
+					b.Fatal(err)
+				}
+				if by == "river" {
+					<-heard
+				} else {
+					<-changes
+				}
+			}
+		})
+	}
+}

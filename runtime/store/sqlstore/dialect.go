@@ -60,6 +60,10 @@ func (d Dialect) attempt(ctx context.Context, tx *sql.Tx, f func() error) error 
 // wait as well, and PostgreSQL has them wait for the row.
 func (d Dialect) untilCommit() string { return d.in("", " FOR NO KEY UPDATE") }
 
+// sortsUnions reports whether an engine reads all of a UNION ALL before it sorts it, although
+// each part could be read in that order. Each part must then end by itself.
+func (d Dialect) sortsUnions() bool { return d == PostgreSQL }
+
 // byName is how rows are ordered by their names, without regard to the case of ASCII: the
 // column in a comparison, the parameter that it is compared with, and the column in
 // ORDER BY. They are those of the index threads_name. In a comparison a collation on the left

@@ -28,7 +28,7 @@ const withTree = `WITH RECURSIVE
 const eligible = "SELECT " + columns + ` FROM threads
 	WHERE directive = ?1 AND (kind = 'directive' OR is_set = 1) AND thread_id NOT IN (SELECT id FROM above)
 		AND coalesce(chain_root_id, thread_id) IS DISTINCT FROM (SELECT coalesce(own.chain_root_id, own.thread_id) FROM threads own WHERE own.thread_id = ?2)
-		AND NOT EXISTS (SELECT 1 FROM threads parent WHERE parent.thread_id = threads.parent_id AND parent.is_set = 1) `
+		AND coalesce((SELECT parent.is_set FROM threads parent WHERE parent.thread_id = threads.parent_id), 0) = 0 `
 
 // The newest of the eligible. The last two go through the index of the directive from its end.
 const (

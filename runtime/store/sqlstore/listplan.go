@@ -55,8 +55,13 @@ func (l *listing) perState() (string, []any) {
 	var selects []string
 	var all []any
 	for _, state := range l.states {
-		selects = append(selects, from+" WHERE "+strings.Join(append([]string{"status = ?"}, where...), " AND "))
+		one := from + " WHERE " + strings.Join(append([]string{"status = ?"}, where...), " AND ")
 		all = append(append(all, state), args...)
+		if l.dialect.sortsUnions() {
+			one = "SELECT * FROM (" + one + l.end() + ") AS " + string(state)
+			all = append(all, l.limit+l.offset, 0)
+		}
+		selects = append(selects, one)
 	}
 	return strings.Join(selects, " UNION ALL ") + l.end(), append(all, l.limit, l.offset)
 }

@@ -18,5 +18,16 @@
 // # Writers
 //
 // Every Write of one database has it alone, see [Database]. That orders what a guarded
-// statement cannot see: places in the queue, slots, ids, running totals of budgets.
+// statement cannot see: places in the queue, slots, ids, numbers of news, running totals of
+// budgets. What a flow reads in its Write therefore holds, but for what an Update changes, and
+// there are three. RecordCost changes what a running thread has cost,
+// by which no flow decides. Pledge and Report change what an active budget has
+// spent: a flow that writes by that reads it with the statement that changes it, or
+// keeps the row as it is (Dialect.untilCommit).
+//
+// What is read outside of a Write is asked again in it, or does not have to hold: a
+// candidate is registered if its id is still free, the next of the queue is admitted if
+// it is still queued and a slot is free, a run takes a budget from the run that it has
+// read, and from no other. The two databases have no common transaction; their order is
+// said where it matters (Restore, Runner.takeBudget).
 package sqlstore

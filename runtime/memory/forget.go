@@ -143,7 +143,7 @@ func saidBy(key string, origins []memory.Origin, which func(memory.Origin) bool)
 }
 
 func (b *Book) deleteSaid(ctx context.Context, keys []string) error {
-	return b.delete(ctx, saidSpace, keys...)
+	return b.delete(ctx, SaidSpace, keys...)
 }
 
 func (b *Book) delete(ctx context.Context, namespace string, keys ...string) error {
@@ -170,7 +170,7 @@ func (b *Book) saidIn(ctx context.Context, ids []thread.ID) (keys []string, err 
 		for i, id := range some {
 			names[i] = string(id)
 		}
-		for _, space := range []string{Namespace, saidSpace} {
+		for _, space := range []string{Namespace, SaidSpace} {
 			err := b.rows(ctx, rag.Listing{Namespace: space, Project: b.Seal.Place(), ThreadIDs: names}, func(r rag.Row) error {
 				key, _, _ := strings.Cut(r.Key, "/")
 				keys = append(keys, key)

@@ -16,9 +16,9 @@ import (
 // Namespaces of the index. What begins with "rye." is written by this package alone.
 const (
 	Namespace = "rye.memory"
-	// saidSpace has a row for each thread but the writer that said what an entry says, so
+	// SaidSpace has a row for each thread but the writer that said what an entry says, so
 	// that its deletion finds it.
-	saidSpace = "rye.memory.said"
+	SaidSpace = "rye.memory.said"
 )
 
 // documentType is what a signed entry says it is.

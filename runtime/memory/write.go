@@ -226,7 +226,7 @@ func (b *Book) store(ctx context.Context, entries ...kept) error {
 // saidRow lets a deletion of a thread find what it said after others had.
 func (b *Book) saidRow(k kept, o memory.Origin) rag.Row {
 	return rag.Row{
-		Namespace: saidSpace, Key: saidKey(k.Key, o.Thread), Project: b.Seal.Place(), ThreadID: string(o.Thread), ChainRoot: k.chainRoot,
+		Namespace: SaidSpace, Key: saidKey(k.Key, o.Thread), Project: b.Seal.Place(), ThreadID: string(o.Thread), ChainRoot: k.chainRoot,
 		Text: k.Key, Metadata: []byte("{}"), CreatedAt: o.At,
 	}
 }

@@ -61,8 +61,9 @@ func (p *project) entries(opened openedMemory, purse tool.Purse) (*remembered.Bo
 	}
 	recall := opened.settings.Recall
 	client := p.memory.embedder(opened.settings, purse)
+	index, lock := p.entriesOf(opened.index, found.Seal)
 	return remembered.New(remembered.Deps{
-		Index: opened.index, Seal: found.Seal, Project: p.path, Lock: p.lockEntries, Returned: p.returned,
+		Index: index, Seal: found.Seal, Project: p.path, Lock: lock, Returned: p.returned,
 		Make: func() (*place.Seal, error) {
 			made, err := p.state.Make()
 			return made.Seal, err

@@ -4,13 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
+	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/remote"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/memories"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -24,19 +30,52 @@ func (p *project) newRecords(crash thread.Crashpoints) records.Records {
 	return remote.New(remote.Options{
 		Local: local, Boot: process.Here("").Boot, Crashpoints: crash,
 		Server: recordserver.Late(func(ctx context.Context, create bool) (recordserver.Schema, error) {
-			if create {
-				if err := late.Make(ctx, p.store); err != nil {
-					return nil, err
-				}
-			} else if _, err := p.store.Now(ctx); err != nil {
+			at, err := p.rowsThere(ctx, create)
+			if at == nil {
 				return nil, err
 			}
-			if at := p.rows.Load(); at != nil {
-				return at, nil
-			}
-			return nil, nil //nolint:nilnil // there is none yet
+			return at, nil
 		}),
 	})
+}
+
+// rowsThere is the store on the server; nil: there is none yet, unless it is to be made.
+func (p *project) rowsThere(ctx context.Context, create bool) (*postgres.Store, error) {
+	if create {
+		if err := late.Make(ctx, p.store); err != nil {
+			return nil, err
+		}
+	} else if _, err := p.store.Now(ctx); err != nil {
+		return nil, err
+	}
+	return p.rows.Load(), nil
+}
+
+// entriesOf are the entries of memory as an index of this machine finds them, and the lock
+// of who writes them: of this machine, or of all that have the project's threads.
+func (p *project) entriesOf(local *rag.Index, seal *place.Seal) (remembered.Index, func(context.Context) (func(), error)) {
+	if !p.state.site.shared() || seal == nil {
+		return local, p.lockEntries
+	}
+	shared := &memories.Index{Local: local, Place: seal.Place(), Pool: func(ctx context.Context, create bool) (*pgxpool.Pool, error) {
+		at, err := p.rowsThere(ctx, create)
+		if at == nil {
+			return nil, err
+		}
+		return at.Pool(), nil
+	}}
+	return shared, func(ctx context.Context) (func(), error) {
+		here, err := p.lockEntries(ctx)
+		if err != nil {
+			return nil, err
+		}
+		there, err := shared.Lock(ctx)
+		if err != nil {
+			here()
+			return nil, err
+		}
+		return func() { there(); here() }, nil
+	}
 }
 
 // records are what the threads of the project leave beside their rows.
@@ -47,8 +86,8 @@ func (p *project) records() records.Records { return p.kept }
 const unnamedFor = 24 * time.Hour
 
 // tidyRecords are the sweeps of records that other machines have, too.
-func (p *project) tidyRecords() []tidy.Job {
-	shared, is := p.kept.(*remote.Records)
+func tidyRecords(kept records.Records) []tidy.Job {
+	shared, is := kept.(*remote.Records)
 	if !is {
 		return nil
 	}
@@ -65,11 +104,8 @@ func (p *project) tidyRecords() []tidy.Job {
 }
 
 // closeRecords ends what is followed.
-func (p *project) closeRecords() {
-	if shared, is := p.kept.(*remote.Records); is {
+func closeRecords(kept records.Records) {
+	if shared, is := kept.(*remote.Records); is {
 		shared.Close()
 	}
 }
-
-// openedRows notes the store on a server, whose connections records use, too.
-func (p *project) openedRows(st *postgres.Store) { p.rows.Store(st) }

@@ -102,7 +102,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 		if err != nil || st == nil {
 			return nil, p.state.site.fault(err)
 		}
-		p.openedRows(st)
+		p.rows.Store(st)
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil
 	}
 	find := func(ctx context.Context) (store.Store, error) {

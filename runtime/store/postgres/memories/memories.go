@@ -1,0 +1,283 @@
+// Package memories keeps the entries of a project's memory in its schema of PostgreSQL.
+// They are found by the index of each machine, which follows: whoever reads brings it up to
+// the last change first. Entries are signed, and verified wherever they are read; what the
+// index has beside them comes from whoever may write to the database.
+package memories
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rye-mcp/rye-mcp/runtime/memory"
+	"github.com/rye-mcp/rye-mcp/runtime/rag"
+)
+
+// Index is [memory.Index] of a project that several machines work on.
+type Index struct {
+	// Local finds entries on this machine.
+	Local memory.Index
+	// Place is that of the project.
+	Place string
+	// Pool has connections that look into the project's schema; nil: there is none yet, unless
+	// it is to be created.
+	Pool func(ctx context.Context, create bool) (*pgxpool.Pool, error)
+}
+
+var _ memory.Index = (*Index)(nil)
+
+// heardSpace has one row for each place: up to which change the index on this machine has followed.
+const heardSpace = "rye.memory.heard"
+
+const heardKey = "heard"
+
+// page is how many changes are followed together.
+const page = 200
+
+// deadline bounds each statement, and the wait for the lock.
+const deadline = 30 * time.Second
+
+// Names of what is locked, within a schema.
+const (
+	writers = "memory writers" // reading and then writing, see Lock
+	changes = "memory changes" // giving out seq and committing
+)
+
+const lockSQL = `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1, 0))`
+
+// Lock is had by one writer of the project at a time, on any machine. It is lost with the
+// connection.
+func (x *Index) Lock(ctx context.Context) (unlock func(), err error) {
+	pool, err := x.Pool(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	waits, done := context.WithTimeout(ctx, deadline)
+	defer done()
+	tx, err := pool.Begin(waits)
+	if err != nil {
+		return nil, fmt.Errorf("lock memory: %w", err)
+	}
+	release := func() {
+		end, done := context.WithTimeout(context.WithoutCancel(ctx), deadline)
+		defer done()
+		_ = tx.Rollback(end) // it has written nothing
+	}
+	if _, err := tx.Exec(waits, lockSQL, writers); err != nil {
+		release()
+		return nil, fmt.Errorf("lock memory: %w", err)
+	}
+	return release, nil
+}
+
+// change runs f in a transaction whose changes come after all that others have seen.
+func (x *Index) change(ctx context.Context, f func(context.Context, pgx.Tx) error) error {
+	pool, err := x.Pool(ctx, true)
+	if err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(ctx, deadline)
+	defer done()
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockSQL, changes); err != nil {
+			return err
+		}
+		return f(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("write memory: %w", err)
+	}
+	return nil
+}
+
+// Store implements [memory.Index].
+func (x *Index) Store(ctx context.Context, rows []rag.Row) (rag.Stored, error) {
+	err := x.change(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		all := &pgx.Batch{}
+		for _, r := range rows {
+			all.Queue(`INSERT INTO memory_rows (namespace, key, thread_id, chain_root, text, metadata, model, vector, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+				ON CONFLICT (namespace, key) DO UPDATE SET seq = excluded.seq, gone = 0, thread_id = excluded.thread_id, chain_root = excluded.chain_root, text = excluded.text,
+					metadata = excluded.metadata, created_at = excluded.created_at,
+					model = CASE WHEN excluded.vector IS NULL AND memory_rows.text = excluded.text THEN memory_rows.model ELSE excluded.model END,
+					vector = CASE WHEN excluded.vector IS NULL AND memory_rows.text = excluded.text THEN memory_rows.vector ELSE excluded.vector END`,
+				r.Namespace, r.Key, r.ThreadID, r.ChainRoot, r.Text, string(r.Metadata), r.Model, encoded(r.Vector), r.CreatedAt.UnixMilli())
+		}
+		return tx.SendBatch(ctx, all).Close()
+	})
+	if err != nil {
+		return rag.Stored{}, err
+	}
+	return x.Local.Store(ctx, rows)
+}
+
+// Delete implements [memory.Index].
+func (x *Index) Delete(ctx context.Context, d rag.Deletion) (deleted int, err error) {
+	if d.Project != x.Place { // of other projects there are copies alone
+		return x.Local.Delete(ctx, d)
+	}
+	if err := x.follow(ctx); err != nil {
+		return 0, err
+	}
+	keys := d.Keys
+	if len(keys) == 0 {
+		found, err := x.Local.List(ctx, rag.Listing{Namespace: d.Namespace, Project: d.Project, ThreadIDs: d.ThreadIDs})
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range found {
+			keys = append(keys, r.Key)
+		}
+	}
+	err = x.change(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE memory_rows SET seq = nextval('memory_changes'), gone = 1, thread_id = '', chain_root = '', text = '', metadata = '{}', model = '', vector = NULL
+			WHERE namespace = $1 AND key = ANY($2) AND gone = 0`, d.Namespace, keys)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return x.Local.Delete(ctx, d)
+}
+
+// Query implements [memory.Index].
+func (x *Index) Query(ctx context.Context, q rag.Query) (rag.Answer, error) {
+	if err := x.follow(ctx); err != nil {
+		return rag.Answer{}, err
+	}
+	return x.Local.Query(ctx, q)
+}
+
+// List implements [memory.Index].
+func (x *Index) List(ctx context.Context, l rag.Listing) ([]rag.Listed, error) {
+	if err := x.follow(ctx); err != nil {
+		return nil, err
+	}
+	return x.Local.List(ctx, l)
+}
+
+// follow brings the index on this machine up to the last change.
+func (x *Index) follow(ctx context.Context) error {
+	pool, err := x.Pool(ctx, false)
+	if err != nil || pool == nil {
+		return err
+	}
+	heard, err := x.heard(ctx)
+	for err == nil {
+		var news []changed
+		if news, err = read(ctx, pool, heard); err != nil || len(news) == 0 {
+			break
+		}
+		if err = x.apply(ctx, news); err == nil {
+			heard = news[len(news)-1].seq
+			err = x.hear(ctx, heard)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("follow memory: %w", err)
+	}
+	return nil
+}
+
+// heard is up to which change the index on this machine has followed.
+func (x *Index) heard(ctx context.Context) (seq int64, err error) {
+	found, err := x.Local.List(ctx, rag.Listing{Namespace: heardSpace, Project: x.Place, Keys: []string{heardKey}, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	seq, err = strconv.ParseInt(found[0].Text, 10, 64)
+	if err != nil {
+		return 0, nil //nolint:nilerr // everything is followed again
+	}
+	return seq, nil
+}
+
+func (x *Index) hear(ctx context.Context, seq int64) error {
+	_, err := x.Local.Store(ctx, []rag.Row{{
+		Namespace: heardSpace, Key: heardKey, Project: x.Place, Text: strconv.FormatInt(seq, 10), Metadata: []byte("{}"), CreatedAt: time.UnixMilli(seq),
+	}})
+	return err
+}
+
+// changed is a row as it was changed last.
+type changed struct {
+	rag.Row
+
+	seq  int64
+	gone bool
+}
+
+// read returns some changes after one, or from the first where the server has lost that
+// one, as a standby has that was promoted.
+func read(ctx context.Context, pool *pgxpool.Pool, after int64) ([]changed, error) {
+	ctx, done := context.WithTimeout(ctx, deadline)
+	defer done()
+	rows, err := pool.Query(ctx, `SELECT seq, gone = 1, namespace, key, thread_id, chain_root, text, metadata, model, vector, created_at FROM memory_rows
+		WHERE seq > $1 OR (SELECT max(seq) FROM memory_rows) < $1 ORDER BY seq LIMIT $2`, after, page)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c changed, err error) {
+		var metadata string
+		var vector []byte
+		var created int64
+		err = row.Scan(&c.seq, &c.gone, &c.Namespace, &c.Key, &c.ThreadID, &c.ChainRoot, &c.Text, &metadata, &c.Model, &vector, &created)
+		c.Metadata, c.CreatedAt = []byte(metadata), time.UnixMilli(created).UTC()
+		if c.Vector = decoded(vector); c.Vector == nil {
+			c.Model = ""
+		}
+		return c, err
+	})
+}
+
+// apply makes changes in the index on this machine. A row that could not be one of an
+// index is nobody's entry, and is left out.
+func (x *Index) apply(ctx context.Context, news []changed) error {
+	for _, c := range news {
+		if c.Namespace != memory.Namespace && c.Namespace != memory.SaidSpace {
+			continue
+		}
+		c.Project = x.Place
+		var err error
+		if c.gone {
+			_, err = x.Local.Delete(ctx, rag.Deletion{Namespace: c.Namespace, Project: x.Place, Keys: []string{c.Key}})
+		} else {
+			_, err = x.Local.Store(ctx, []rag.Row{c.Row})
+		}
+		if _, unfit := errors.AsType[*rag.InputError](err); err != nil && !unfit {
+			return err
+		}
+	}
+	return nil
+}
+
+// encoded is a vector as it is stored; nil: there is none.
+func encoded(v []float32) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	b := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+	}
+	return b
+}
+
+// decoded is a vector that was stored; nil where that is none.
+func decoded(b []byte) []float32 {
+	if len(b) == 0 || len(b)%4 != 0 {
+		return nil
+	}
+	v := make([]float32, 0, len(b)/4)
+	for four := range slices.Chunk(b, 4) {
+		v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(four)))
+	}
+	return v
+}

@@ -46,7 +46,7 @@ func (c *Checker) Receipt(ctx context.Context, id thread.ID) ([]byte, error) {
 func receiptOf(rec thread.Record, meta thread.Meta) audit.Receipt {
 	r := audit.Receipt{
 		ThreadID: rec.ThreadID, Kind: meta.Kind, ParentID: meta.ParentID, ChainRootID: meta.ChainRootID,
-		Directive: meta.Directive, DirectiveHash: meta.DirectiveHash, Space: meta.Space, Model: meta.Model,
+		Directive: meta.Directive, DirectiveHash: meta.DirectiveHash, Space: meta.Space, Snapshot: meta.Snapshot, Model: meta.Model,
 		Capabilities: meta.Capabilities, Ceiling: meta.Ceiling, Limits: meta.Limits, Status: rec.Status,
 		CreatedAt: rec.CreatedAt, CompletedAt: rec.CompletedAt, Cost: rec.Cost, TreeSpend: rec.Cost.Spend, Transcript: meta.Transcript,
 	}

@@ -23,6 +23,8 @@ type Verification struct {
 	Mode    string    `json:"transcript_integrity"`
 	Signer  string    `json:"signer,omitempty" jsonschema:"fingerprint of the state key, which signs what threads leave"`
 	Threads []Verdict `json:"threads"`
+
+	snapshots map[string]error // that were checked, and what is wrong with them
 }
 
 // Verdict is what the verification of one thread came to.
@@ -68,7 +70,7 @@ func (c *Checker) Check(ctx context.Context, ids []thread.ID) (Verification, err
 		if err != nil {
 			return v, threads.Fault(err)
 		}
-		v.add(verdictOf(rec, report))
+		v.add(c.withItems(ctx, &v, verdictOf(rec, report), report))
 	}
 	return v, nil
 }
@@ -83,7 +85,7 @@ func (c *Checker) CheckAll(ctx context.Context, progress func(done int)) (Verifi
 	err = store.EachRow(ctx, c.Threads.Store, nil, func(rec thread.Record) error {
 		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient())
 		if err == nil {
-			v.add(verdictOf(rec, report))
+			v.add(c.withItems(ctx, &v, verdictOf(rec, report), report))
 			progress(len(v.Threads))
 		}
 		return errors.Join(err, context.Cause(ctx))

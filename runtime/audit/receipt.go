@@ -34,6 +34,7 @@ type Receipt struct {
 	Directive     string                 `json:"directive"`
 	DirectiveHash string                 `json:"directive_hash"` // SHA-256 of the file, hex
 	Space         string                 `json:"space"`
+	Snapshot      string                 `json:"snapshot,omitempty"` // of the items it worked by: SHA-256 of the manifest, hex
 	Model         string                 `json:"model"`
 	Capabilities  []string               `json:"capabilities"`
 	Ceiling       [][]string             `json:"capability_ceiling,omitempty"` // nearest ancestor first

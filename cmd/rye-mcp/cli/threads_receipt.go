@@ -197,6 +197,9 @@ func writeReceipt(d display, v receiptVerdict) error {
 	row("thread", "%s", r.ThreadID)
 	t.add(cell{"status", dim}, cell{string(r.Status), stateColor(r.Status)})
 	row("directive", "%s, SHA-256 %s", r.Directive, r.DirectiveHash)
+	if r.Snapshot != "" {
+		row("snapshot of items", "%s", r.Snapshot)
+	}
 	row("model", "%s", r.Model)
 	row("started", "%s", r.CreatedAt.Format(time.RFC3339))
 	row("ended", "%s", r.CompletedAt.Format(time.RFC3339))

@@ -101,5 +101,5 @@ func answerWithTask(ctx context.Context, p *Project, id thread.ID) error {
 // ended already.
 func isFork(result any) (thread.ID, bool) {
 	started, ok := result.(view.Started)
-	return started.ThreadID, ok && !started.Status.Terminal()
+	return started.ThreadID, ok && !started.Over()
 }

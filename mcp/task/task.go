@@ -89,7 +89,7 @@ func (t *Threads) Get(ctx context.Context, taskID string) (server.Task, []thread
 		return server.Task{}, nil, err
 	}
 	task := Of(taskID, now)
-	if now.Status.Terminal() && task.TTL > 0 && t.Now().After(task.Created.Add(task.TTL)) {
+	if now.Over() && task.TTL > 0 && t.Now().After(task.Created.Add(task.TTL)) {
 		return server.Task{}, nil, unknown()
 	}
 	return task, now.Asks, nil
@@ -104,7 +104,7 @@ func Of(taskID string, now view.Standing) server.Task {
 	switch {
 	case now.Status == thread.Cancelled:
 		task.Status = server.TaskCancelled
-	case now.Status.Terminal():
+	case now.Over():
 		task.Status, task.Result, task.IsError = server.TaskCompleted, now.Started, !now.Success
 	case len(now.Asks) > 0:
 		task.Status = server.TaskInputRequired
@@ -129,6 +129,8 @@ func message(now view.Standing) string {
 		text += "; queued"
 	case len(now.Asks) > 0:
 		text += fmt.Sprintf("; waits for an answer: rye-mcp threads approve %s", now.Asks[0].ThreadID)
+	case now.Retry != nil:
+		text += "; it has failed and is tried again at " + now.Retry.At.UTC().Format(time.RFC3339)
 	case !now.Status.Terminal():
 		if now.LastTool != "" {
 			text += ", " + item.Shown(now.LastTool)

@@ -123,7 +123,7 @@ func (r *renewal) nothingSaid() *tool.Fault {
 // handoffs is how many there have been since a person's last message, which the one
 // that is given now is unless a thread gives it.
 func (r *renewal) handoffs() int {
-	if r.asked.from == "" {
+	if r.asked.from == "" && r.asked.via != thread.ViaRetry {
 		return 0
 	}
 	return r.meta.Continuation.HandoffsNow()
@@ -185,15 +185,19 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 
 // planMeans decides what the thread may use, and with which model it begins.
 func (r *renewal) planMeans(ctx context.Context, p *plan.Plan) error {
+	first, err := r.firstLimits(ctx)
+	if err != nil {
+		return err
+	}
 	began := *p.Doc
-	began.Limits = limit.Set(r.firstLimits())
+	began.Limits = limit.Set(first)
 	p.Doc = &began
 	if err := r.planning().ResolveLimits(p); err != nil {
 		return err
 	}
 	_, p.SpendAsked = r.asked.limits["spend"]
 	r.plan = p
-	if r.asked.message == "" { // nothing is run
+	if r.asked.message == "" && r.asked.via != thread.ViaRetry { // nothing is run
 		return r.planning().KeepModel(ctx, p)
 	}
 	if err := r.planning().ChooseModel(ctx, p); err != nil {
@@ -242,15 +246,18 @@ func (r *renewal) mayStart(p *plan.Plan) error {
 
 // firstLimits are those that the chain was started with, or resumed with last: a
 // thread that was handed over to only had what was left of them.
-func (r *renewal) firstLimits() thread.Limits {
+func (r *renewal) firstLimits(ctx context.Context) (thread.Limits, error) {
+	if r.asked.via == thread.ViaRetry { // as one that was handed over to
+		return r.restOf(ctx)
+	}
 	at := len(r.chain) - 1
 	for at > 0 && threads.ViaOf(r.chain[at-1]) == thread.ViaHandoff {
 		at--
 	}
 	if meta, err := r.Threads.OwnMeta(r.chain[at].ThreadID); err == nil {
-		return meta.Limits
+		return meta.Limits, nil
 	}
-	return r.meta.Limits
+	return r.meta.Limits, nil
 }
 
 // readConversation reads what was said in the thread before.
@@ -307,5 +314,8 @@ func (r *renewal) metaOf(rec thread.Record, position int) thread.Meta {
 	meta.Limits, meta.Warnings, meta.TraceID = now.Limits, now.Warnings, now.TraceID
 	meta.DirectivePath, meta.DirectiveHash, meta.Space = now.DirectivePath, now.DirectiveHash, now.Space
 	meta.Chain, meta.Route, meta.Snapshot = now.Chain, now.Route, now.Snapshot
+	if meta.Retry = now.Retry; r.asked.from == "" { // a person begins anew, a model does not
+		meta.Attempt = 0
+	}
 	return meta
 }

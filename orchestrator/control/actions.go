@@ -43,7 +43,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	if caller.Started != nil {
 		caller.Started(started.ThreadID, started.Directive)
 	}
-	if r.Async || started.Status.Terminal() {
+	if r.Async || started.Over() {
 		return briefly(caller, started), nil
 	}
 	ended, err := t.follow(ctx, started, WaitRequest{
@@ -144,7 +144,7 @@ func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (v
 		return s, threads.Fault(err)
 	}
 	now, err := t.goesOn(ctx, s)
-	if steered, unknown := t.steered(ctx, req.Parent); unknown == nil && steered && !now.Status.Terminal() {
+	if steered, unknown := t.steered(ctx, req.Parent); unknown == nil && steered && !now.Over() {
 		now.Next = interruptedNext + now.Next
 	}
 	return now, err
@@ -157,7 +157,7 @@ func (t Threads) goesOn(ctx context.Context, s view.Started) (view.Started, erro
 		return s, threads.Fault(err)
 	}
 	now, err := t.View.Started(ctx, s.ThreadID, s.Existing)
-	if err != nil || now.Status.Terminal() {
+	if err != nil || now.Over() || now.Retry != nil {
 		return now, err
 	}
 	now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"

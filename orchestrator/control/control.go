@@ -137,6 +137,7 @@ func New(d Deps) *Controller {
 	c.Continue = &continuation.Continuer{
 		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
 	}
+	c.Queue.Retries = c.Continue.RetryDue
 	c.Tidy = &tidy.Tidier{Threads: c.Threads, Settings: c.Settings, Stop: c.Stop, Forget: d.Forget, Compact: d.Compact}
 	c.Health.GoOn = func(ctx context.Context) error {
 		_, err := c.Tidy.Continue(ctx, nil)

@@ -222,6 +222,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 		case <-tick.C:
 			c.Queue.YieldAgain(ctx)
 			timeUp = c.eachSecond(ctx, req, rows, waiting, stuck)
+		case <-c.Queue.UntilRetry():
 		case err := <-asking.failed:
 			return now, err
 		case <-asking.left:
@@ -233,9 +234,10 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 	}
 }
 
-// mayStand reports whether a thread stands in the queue, or an entry of it may.
+// mayStand reports whether a thread stands in the queue, or an entry of it or another
+// attempt of it may.
 func mayStand(rec thread.Record) bool {
-	return rec.Queued() || rec.Kind == thread.KindSet && rec.Status == thread.Running
+	return rec.Queued() || rec.AwaitsRetry() || rec.Kind == thread.KindSet && rec.Status == thread.Running
 }
 
 // addSet counts the items of a set in its place.
@@ -247,7 +249,7 @@ func (c *Controller) addSet(ctx context.Context, p *Progress, rec thread.Record)
 	p.Total += set.Items - 1
 	p.Done += set.Items
 	if !rec.Status.Terminal() {
-		p.Done -= set.Waiting + set.Working
+		p.Done -= set.Waiting + set.Working + set.Retrying
 	}
 	if budget, err := c.Threads.Store.Budget(ctx, rec.ThreadID); err == nil {
 		p.Spend += budget.Actual
@@ -269,7 +271,8 @@ func (c *Controller) lookOver(ctx context.Context, req WaitRequest) (map[thread.
 
 func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
 	for _, rec := range rows {
-		if (rec.Outcome != nil) == (mode == WaitAny) { // ended, or dead and not to be settled
+		over := rec.Outcome != nil && !rec.AwaitsRetry() // ended, or dead and not to be settled
+		if over == (mode == WaitAny) {
 			return mode == WaitAny
 		}
 	}
@@ -290,7 +293,7 @@ func waitResult(
 		}
 		rec := rows[id]
 		r.Results[id] = view.ResultOf(id, rec)
-		if !rec.Status.Terminal() {
+		if !rec.Over() {
 			r.Pending = append(r.Pending, id)
 		}
 		if rec.Status == thread.Completed {
@@ -300,6 +303,9 @@ func waitResult(
 	r.Success = completed == len(rows) || (req.Mode == WaitAny && completed > 0)
 	if len(r.Pending) > 0 {
 		r.Next = fmt.Sprintf("%d still working: call wait_threads again for the pending ids, or get_status to look", len(r.Pending))
+	}
+	if len(r.Pending) == 1 && r.Results[r.Pending[0]].Retry != nil {
+		r.Next = view.RetryNext(r.Results[r.Pending[0]].Retry)
 	}
 	if len(waiting) > 0 {
 		r.Next = view.WaitingNext(waiting)
@@ -319,7 +325,7 @@ func (c *Controller) progress(ctx context.Context, rows map[thread.ID]thread.Rec
 		if meta, err := c.Threads.Described(rec.ThreadID); err == nil && len(rows) == 1 && meta.Limits.Turns >= p.Turns {
 			p.TurnLimit = meta.Limits.Turns
 		}
-		if rec.Status.Terminal() {
+		if rec.Over() {
 			p.Done++
 			continue
 		}

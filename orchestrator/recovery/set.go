@@ -30,7 +30,7 @@ func (s *Sweeper) goesOn(ctx context.Context, rec thread.Record, report *Report)
 	if errors.Is(err, store.ErrNoSet) {
 		return false, nil
 	}
-	return set.Working > 0 || set.Waiting > 0 && rec.CancelRequestedAt.IsZero(), err
+	return set.Working > 0 || set.Retrying > 0 || set.Waiting > 0 && rec.CancelRequestedAt.IsZero(), err
 }
 
 // Codes of [thread.Problem] of sets.

@@ -33,6 +33,7 @@ func (c *Scheduler) Run(ctx context.Context) {
 			mayBeDead = false // every turn of every thread is a commit
 		case <-exits.Seen:
 		case <-tick.C:
+		case <-c.UntilRetry():
 		case <-ctx.Done():
 			return
 		}

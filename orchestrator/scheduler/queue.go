@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -39,8 +40,8 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, he
 	return rec, err
 }
 
-// Dispatch starts the entries of sets that are next, and then the threads that are
-// queued, in the order of [store.Queue.Admit], for as long as slots are free. Any process of the
+// Dispatch makes the attempts that are due and starts the entries of sets that are next,
+// and then the threads that are queued, in the order of [store.Queue.Admit], for as long as slots are free. Any process of the
 // project may call it, at any time: which of them gets a thread is decided in the
 // registry.
 //
@@ -51,27 +52,53 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, he
 // [Scheduler.Run].
 func (c *Scheduler) Dispatch(ctx context.Context) error {
 	load, err := c.Threads.Store.QueueLoad(ctx)
-	if err != nil || load.Queued == 0 && load.Sets == 0 {
+	c.nextRetry.Store(0)
+	if err != nil || load.Queued == 0 && load.Sets == 0 && load.Retries == 0 {
 		return err
 	}
 	now := c.begin()
-	var ofSets error
-	if load.Sets > 0 && c.Sets != nil {
-		ofSets = c.Sets(ctx, now.Call)
+	before := c.refill(ctx, now, load)
+	if load.Sets > 0 || load.Retries > 0 {
 		if load, err = c.Threads.Store.QueueLoad(ctx); err != nil || load.Queued == 0 {
-			return errors.Join(ofSets, err)
+			return errors.Join(before, err)
 		}
 	}
 	d := &dispatch{Call: now, slots: now.Slots(), fits: map[string]bool{}}
 	if load.Occupied >= d.slots {
-		return ofSets
+		return before
 	}
 	for {
 		more, err := d.startNext(ctx)
 		if err != nil || !more {
-			return errors.Join(ofSets, err)
+			return errors.Join(before, err)
 		}
 	}
+}
+
+// refill puts in the queue what is due: other attempts of threads that have failed, and
+// the entries of sets that are next.
+func (c *Scheduler) refill(ctx context.Context, now *Call, load store.QueueLoad) (err error) {
+	if load.Retries > 0 && c.Retries != nil {
+		var next time.Time
+		if next, err = c.Retries(ctx, now.Call); !next.IsZero() {
+			c.nextRetry.Store(next.UnixMilli())
+		}
+	}
+	if load.Sets > 0 && c.Sets != nil {
+		err = errors.Join(err, c.Sets(ctx, now.Call))
+	}
+	return err
+}
+
+// UntilRetry fires when the next attempt is due that the last pass over the queue has
+// seen, where that is sooner than somebody looks anyway; else it is nil.
+func (c *Scheduler) UntilRetry() <-chan time.Time {
+	at := c.nextRetry.Load()
+	left := time.UnixMilli(at).Sub(c.Threads.Now())
+	if at == 0 || left <= 0 || left > dispatchEvery {
+		return nil
+	}
+	return time.After(left)
 }
 
 // dispatch is one pass over the queue.

@@ -5,6 +5,8 @@ package scheduler
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
@@ -30,6 +32,11 @@ type Scheduler struct {
 	// are none.
 	Sets func(context.Context, *settings.Call) error
 
+	// Retries makes the attempts that are due, see [store.Retries], and returns when the
+	// next one is, or zero; nil: nobody makes any.
+	Retries func(context.Context, *settings.Call) (time.Time, error)
+
+	nextRetry  atomic.Int64 // of the last pass, in milliseconds; only for when to look again
 	yielding   yielding
 	complaints sync.Map // by thread id: text of the error that was logged last
 }

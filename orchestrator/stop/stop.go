@@ -24,6 +24,7 @@ import (
 const (
 	howEnded      = "already_ended"
 	howNotStarted = "not_started"
+	howNotRetried = "not_retried" // it had ended, and is not tried again
 	// howAsked: another container or machine runs it, which finds the cancel on
 	// record; nothing is signalled from here.
 	howAsked = "asked_elsewhere"
@@ -43,7 +44,7 @@ type Receipt struct {
 	ThreadID thread.ID     `json:"thread_id"`
 	Status   thread.State  `json:"status" jsonschema:"state of the thread, or not_found"`
 	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
-	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
+	How      string        `json:"how" jsonschema:"already_ended, not_started, not_retried, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
 	Worker   string        `json:"worker,omitempty" jsonschema:"the worker that ran it"`
 	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
 	Nearest  []thread.ID   `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
@@ -321,6 +322,9 @@ func (s *stopping) stopLevel(ctx context.Context, level []thread.Record) {
 // stopOne ends the process of one thread and what that has started, and settles
 // the thread when it cannot do so itself any more.
 func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
+	if rec.Status.Terminal() && rec.RetryNote == thread.RetryCancelled {
+		return receipt(rec, howNotRetried, nil)
+	}
 	if rec.Status.Terminal() {
 		return s.stopEnded(ctx, rec, s.ladder)
 	}

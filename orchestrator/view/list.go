@@ -202,7 +202,7 @@ func summary(rec thread.Record) Summary {
 	s := Summary{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
 		ParentID: rec.ParentID, ContinuationOf: rec.ContinuationOf, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
-		LastUsed: rec.LastUsed, TokenCount: rec.TokenCount, Metadata: labelled(rec), Queued: rec.Queued(), Unread: rec.Unread, Worker: rec.Worker,
+		LastUsed: rec.LastUsed, TokenCount: rec.TokenCount, Metadata: labelled(rec), Queued: rec.Queued(), Unread: rec.Unread, Worker: rec.Worker, RetryAt: rec.RetryAt,
 	}
 	s.Error, _ = problemOf(rec.Outcome)
 	return s

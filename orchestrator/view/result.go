@@ -10,7 +10,7 @@ import (
 
 // ResultOf tells about the asked thread, or the newest of its chain.
 func ResultOf(asked thread.ID, rec thread.Record) Result {
-	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost, End: endOf(rec.Outcome)}
+	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost, End: endOf(rec)}
 	if rec.ThreadID != asked {
 		r.ResolvedThreadID = rec.ThreadID
 	}

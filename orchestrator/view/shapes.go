@@ -34,13 +34,19 @@ type End struct {
 	Result   string          `json:"result,omitempty" jsonschema:"final text"`
 	Data     any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
 	Changes  *thread.Changes `json:"changes,omitempty" jsonschema:"in the thread's workspace: diff_thread shows, apply_thread applies them"`
+	// Retry is of a failed thread that is tried again: what was started goes on.
+	Retry *thread.Retry `json:"retry,omitempty" jsonschema:"it has failed and is tried again: not over"`
+	// NotRetried says why that was given up.
+	NotRetried string `json:"not_retried,omitempty" jsonschema:"why it was not tried again"`
 }
 
 // endOf is empty for a thread that has not ended.
-func endOf(o *thread.Outcome) (e End) {
+func endOf(rec thread.Record) (e End) {
+	o := rec.Outcome
 	if o == nil {
 		return e
 	}
+	e.Retry, e.NotRetried = retryOf(rec), rec.RetryNote
 	e.Result, e.Outputs, e.Warnings, e.Changes = o.Result, o.Outputs, o.Warnings, o.Changes
 	e.Error, e.Problem = problemOf(o)
 	if len(o.Data) > 0 {
@@ -116,6 +122,8 @@ type Status struct {
 	Unread           int             `json:"unread_messages,omitempty" jsonschema:"messages to it that it has not read"`
 	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it continues too"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
+	Retry            *thread.Retry   `json:"retry,omitempty" jsonschema:"it has failed and is tried again: not over"`
+	NotRetried       string          `json:"not_retried,omitempty" jsonschema:"why it was not tried again"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
 	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
@@ -138,6 +146,7 @@ type Summary struct {
 	Queued         bool         `json:"queued,omitempty" jsonschema:"is queued"`
 	Worker         string       `json:"worker,omitempty" jsonschema:"the worker that runs it, or ran it last"`
 	Unread         int          `json:"unread_messages,omitempty"`
+	RetryAt        time.Time    `json:"retry_at,omitzero" jsonschema:"it has failed and is tried again then"`
 	Error          string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt      time.Time    `json:"created_at"`
 	UpdatedAt      time.Time    `json:"updated_at"`

@@ -17,7 +17,7 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 	}
 	s := Started{
 		ThreadID: id, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
-		Success: now.Status != thread.Error && now.Status != thread.Cancelled, Existing: existing, End: endOf(now.Outcome),
+		Success: now.AwaitsRetry() || now.Status != thread.Error && now.Status != thread.Cancelled, Existing: existing, End: endOf(now),
 	}
 	if now.ThreadID != id {
 		s.ResolvedThreadID = now.ThreadID
@@ -32,6 +32,8 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 	case now.Queued():
 		s.Queued = true
 		s.Next = v.queuedNext(ctx)
+	case s.Retry != nil:
+		s.Next = RetryNext(s.Retry)
 	case !now.Status.Terminal():
 		s.PID, s.Next = now.PID, startedNext
 	case existing && !s.Success:

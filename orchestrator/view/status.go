@@ -29,6 +29,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 		s.ResolvedThreadID = rec.ThreadID
 	}
 	s.Error, s.Problem = problemOf(rec.Outcome)
+	s.Retry, s.NotRetried = retryOf(rec), rec.RetryNote
 	end := rec.CompletedAt
 	if end.IsZero() {
 		end = v.Threads.Now()

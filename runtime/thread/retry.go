@@ -103,6 +103,9 @@ func (p *RetryPolicy) wait(attempt int, id ID) time.Duration {
 	return time.Duration(min(seconds, MaxRetryGap.Seconds()) * float64(time.Second))
 }
 
+// RetryCancelled is [Record.RetryNote] of a thread that was cancelled before it was tried again.
+const RetryCancelled = "cancelled"
+
 // AwaitsRetry reports whether a failed thread is to be continued by another attempt.
 // It has ended, and what it was started for has not.
 func (r Record) AwaitsRetry() bool { return !r.RetryAt.IsZero() }

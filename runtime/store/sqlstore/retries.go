@@ -62,6 +62,6 @@ func (s retries) DropRetry(ctx context.Context, id thread.ID, why string, at tim
 // the thread itself.
 func dropRetries(ctx context.Context, tx *sql.Tx, id thread.ID, at time.Time) error {
 	_, err := tx.ExecContext(ctx, withSubtree+`UPDATE threads SET retry_at = NULL, retry_note = ?, updated_at = ?
-		WHERE retry_at IS NOT NULL AND thread_id IN (SELECT thread_id FROM subtree)`, id, "cancelled", millis(at))
+		WHERE retry_at IS NOT NULL AND thread_id IN (SELECT thread_id FROM subtree)`, id, thread.RetryCancelled, millis(at))
 	return err
 }

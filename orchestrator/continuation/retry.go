@@ -1,0 +1,288 @@
+package continuation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// mostRetries is how many attempts one pass makes; the next pass goes on.
+const mostRetries = 20
+
+// RetryDue makes the attempts that are due of threads which have failed, and returns when
+// the next one is; zero: there is none. Any process may call it, at any time: whoever moves
+// the queue does. Of several one alone makes an attempt.
+func (c *Continuer) RetryDue(ctx context.Context, now *settings.Call) (next time.Time, err error) {
+	// What an attempt puts in the queue moves that, and comes here again.
+	lease, err := c.Threads.Life.Lease("retries")
+	if errors.Is(err, life.ErrHeld) {
+		return next, nil
+	}
+	if err != nil {
+		return next, err
+	}
+	defer func() { _ = lease.Release() }()
+	due, next, err := c.Threads.Store.DueRetries(ctx, c.Threads.Now(), mostRetries)
+	if err != nil {
+		return next, err
+	}
+	var failed []error
+	for _, rec := range due {
+		if err := c.In(now).retry(ctx, rec); err != nil {
+			failed = append(failed, fmt.Errorf("retry %s: %w", rec.ThreadID, err))
+		}
+	}
+	return next, errors.Join(failed...)
+}
+
+// retrial is another attempt that has been checked and has changed nothing yet.
+type retrial struct {
+	resumption
+	policy thread.RetryPolicy // as the directive has it now
+	late   bool               // the parent has ended
+	begun  bool               // the thread is registered
+}
+
+// retry makes one attempt. What cannot be made is recorded as not to be made; what only
+// this process cannot make, or not now, is left to others.
+func (c *Call) retry(ctx context.Context, due thread.Record) error {
+	if mayNot, err := c.mustWait(ctx, due); mayNot || err != nil {
+		return err
+	}
+	r := &retrial{}
+	r.renewal = &renewal{Call: c, asked: asked{verb: "retry", done: "tried again", via: thread.ViaRetry}}
+	defer r.letOthers()
+	err := r.check(ctx, due.ThreadID)
+	if err == nil {
+		err = r.launch(ctx)
+	}
+	switch {
+	case err == nil, errors.Is(err, errOthers):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !r.begun && isTransient(err):
+		return err
+	}
+	c.Threads.Log.Warn().Err(err).Str("thread_id", string(due.ThreadID)).Msg("a failed thread is not tried again")
+	_, dropErr := c.Threads.Store.DropRetry(context.WithoutCancel(ctx), due.ThreadID, threads.Fault(err).Message, c.Threads.Now())
+	return dropErr
+}
+
+// mustWait reports whether an attempt is left for later, or to a process that has the key
+// of the provider: no more entries of a set work than may.
+func (c *Call) mustWait(ctx context.Context, due thread.Record) (bool, error) {
+	if c.Providers.LacksKey(due.Model) {
+		return true, nil
+	}
+	if due.ParentID == "" {
+		return false, nil
+	}
+	set, err := c.Threads.Store.Set(ctx, due.ParentID)
+	if errors.Is(err, store.ErrNoSet) {
+		return false, nil
+	}
+	return set.Working >= set.Concurrency, err
+}
+
+// errOthers says that somebody else is about to continue the thread.
+var errOthers = errors.New("somebody else continues the thread")
+
+// isTransient tells the failures that say nothing of the attempt itself.
+func isTransient(err error) bool {
+	var busy *thread.BusyError
+	told := threads.Fault(err)
+	return errors.As(err, &busy) || told.Code == tool.CodeNoProvider
+}
+
+// check checks everything that can keep the attempt from being made.
+func (r *retrial) check(ctx context.Context, id thread.ID) (err error) {
+	if r.chain, err = r.Threads.Chain(ctx, id); err != nil {
+		return err
+	}
+	planStart := func(ctx context.Context) error { return r.planStart(ctx, r.findParent) }
+	for _, step := range []func(context.Context) error{r.isDue, r.mayTouch, r.takeLease, r.verifyThread, r.isMeant, planStart, r.stillMeant, r.rebuild} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isDue refuses a thread that has been continued, or was asked to stop, since it was found
+// due.
+func (r *retrial) isDue(context.Context) error {
+	if rec := r.before(); !rec.AwaitsRetry() {
+		return errOthers
+	}
+	return nil
+}
+
+// takeLease keeps others from continuing the thread meanwhile.
+func (r *retrial) takeLease(ctx context.Context) error {
+	err := r.keepOthers(ctx)
+	if told, isFault := errors.AsType[*tool.Fault](err); isFault && told.Code == tool.CodeConflict {
+		return errOthers
+	}
+	if _, linked := errors.AsType[*store.LinkedError](err); linked {
+		return errOthers
+	}
+	return err
+}
+
+// isMeant refuses a thread whose signed end says nothing of another attempt: the row alone
+// vouches for none.
+func (r *retrial) isMeant(context.Context) error {
+	if o := r.meta.Outcome; o == nil || o.Retry == nil || o.Retry.Attempt != r.meta.AttemptNow()+1 {
+		return tool.Faultf(tool.CodeUnsupported, "what thread %s has signed says nothing of another attempt", r.meta.ThreadID)
+	}
+	return nil
+}
+
+// stillMeant refuses an attempt that the directive, as it is now, does not want.
+func (r *retrial) stillMeant(context.Context) error {
+	attempt := r.meta.AttemptNow() + 1
+	if p := r.plan.Doc.Retry; p != nil && attempt <= p.Attempts {
+		r.policy = *p
+		r.asked.message = attemptMessage(attempt, *p, r.before().Outcome)
+		return nil
+	}
+	return tool.Faultf(tool.CodeUnsupported, "directive %s does not ask for attempt %d any more", r.meta.Directive, attempt)
+}
+
+// attemptMessage is what the thread is told. It holds no text of the thread before: what
+// that failed with may be anybody's words.
+func attemptMessage(attempt int, p thread.RetryPolicy, before *thread.Outcome) string {
+	why := "error"
+	if before != nil && before.Error != nil {
+		why = before.Error.Code
+	}
+	return fmt.Sprintf("Attempt %d of %d: the one before ended here with %s, and the task is not done. "+
+		"What stands above was done. Find out how far the last step came, and go on.", attempt, p.Attempts, why)
+}
+
+// findParent finds the parent of the attempt: that of the thread before, or who goes on
+// for it, whether it has ended or not. It is no further child of it.
+func (r *retrial) findParent(ctx context.Context, p *plan.Plan) error {
+	id := r.before().ParentID
+	if id == "" {
+		return nil
+	}
+	rec, err := r.Threads.LookAsked(ctx, id)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrParentGone, err)
+	}
+	p.Request.Parent, r.late = rec.ThreadID, rec.Status != thread.Running
+	p.Parent, err = r.Planner.ParentMeta(rec.ThreadID)
+	return err
+}
+
+// rebuild makes the messages that the attempt begins with. A thread that died before it
+// had any is begun again.
+func (r *retrial) rebuild(ctx context.Context) error {
+	left := r.Threads.Records.Of(r.before().ThreadID)
+	said, err := transcript.MessagesUntil(left.Transcript(), left.Artifacts(), transcript.Until{})
+	if err == nil && len(said) == 0 {
+		return nil
+	}
+	return r.resumption.rebuild(ctx)
+}
+
+// launch registers the attempt and starts it.
+func (r *retrial) launch(ctx context.Context) error {
+	before := r.before()
+	n := store.NewThread{
+		Kind: before.Kind, Directive: before.Directive, Name: before.Name, ParentID: r.plan.Request.Parent,
+		ContinuationOf: before.ThreadID, Retry: true, Model: r.plan.Choice.Ref(), Now: r.Threads.Now(),
+	}
+	started, err := r.Queue.In(r.Call.Call).Launch(ctx, n, nil, r.begin)
+	if errors.Is(err, store.ErrNoRetry) { // it was cancelled just now
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.request.Message = r.asked.message
+	r.recordResumed(context.WithoutCancel(ctx), &r.resumption, started.ThreadID)
+	return nil
+}
+
+// begin gives the registered thread what is left of the money, and the conversation.
+func (r *retrial) begin(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	r.begun = true
+	err := r.reserveRest(ctx, rec)
+	meta := r.metaOf(rec, len(r.chain)+1)
+	meta.Attempt = r.meta.AttemptNow() + 1
+	if len(r.messages) == 0 { // it begins as the first did
+		meta.Continuation = nil
+		return meta, err
+	}
+	if err == nil {
+		err = r.seed(rec, r.before(), thread.ViaRetry, r.messages)
+	}
+	if err == nil {
+		meta.Continuation.Children, err = r.childrenOf(r.before(), r.meta, r.children)
+	}
+	return meta, err
+}
+
+// reserveRest gives the attempt its budget. Of a parent that has ended it is what that had
+// left, as if it had been reserved before: nobody above comes to more than its limit.
+func (r *retrial) reserveRest(ctx context.Context, rec thread.Record) error {
+	if !r.late {
+		return r.reserve(ctx, rec)
+	}
+	reserve := func() error {
+		return r.Threads.Store.ReserveAfter(ctx, rec.ThreadID, rec.ParentID, r.plan.Limits.Spend, r.Threads.Now())
+	}
+	err := reserve()
+	var short *store.InsufficientError
+	for try := 0; try < 3 && errors.As(err, &short) && short.Remaining > 0; try++ {
+		r.plan.Limits.Spend = short.Remaining
+		err = reserve()
+	}
+	return err
+}
+
+// restOf are the limits of another attempt: what the thread before has left. Money is
+// that of one chain; turns and tokens are too, unless the settings renew them with each
+// thread of a chain. Each attempt has the whole time: a wait, or a machine that was off, is no work.
+func (r *renewal) restOf(ctx context.Context) (thread.Limits, error) {
+	settings, _, err := r.Config.Coordination()
+	if err != nil {
+		return thread.Limits{}, err
+	}
+	before := r.before()
+	budget, err := r.Threads.Store.Budget(ctx, before.ThreadID)
+	if err != nil {
+		return thread.Limits{}, err
+	}
+	l := r.meta.Limits
+	l.Spend = max(0, budget.MaxSpend-budget.Actual-budget.Reserved)
+	l.Spawns = max(0, l.Spawns-before.SpawnCount)
+	if settings.Continuation.Limits != config.LimitsFresh {
+		l.Turns = max(0, l.Turns-before.Cost.Turns)
+		l.Tokens = max(0, l.Tokens-before.Cost.Tokens())
+	}
+	for _, over := range []struct {
+		code string
+		left bool
+	}{{limit.SpendExceeded, l.Spend > 0}, {limit.TurnsExceeded, l.Turns > 0}, {limit.TokensExceeded, l.Tokens > 0}} {
+		if !over.left {
+			return l, tool.Faultf(tool.CodeUnsupported, "nothing is left of its limit for another attempt: %s", over.code)
+		}
+	}
+	return l, nil
+}

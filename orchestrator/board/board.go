@@ -82,6 +82,7 @@ type Row struct {
 	CreatedAt time.Time  `json:"created_at"` // the first of the chain
 	UpdatedAt time.Time  `json:"updated_at"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	RetryAt   *time.Time `json:"retry_at,omitempty"` // it has failed and is tried again then
 }
 
 // Cost is what threads have used.

@@ -36,13 +36,14 @@ type threadRow struct {
 	unread                  int
 	queued, waits, stopping bool
 	created, updated, ended time.Time
+	retry                   time.Time
 }
 
 func rowOf(r thread.Record) threadRow {
 	return threadRow{
 		id: r.ThreadID, kind: r.Kind, directive: r.Directive, name: r.Name, model: r.Model, status: r.Status, cost: r.Cost, tokens: r.TokenCount,
 		unread: r.Unread, queued: r.Queued(), waits: r.Yielded && !r.Status.Terminal(), stopping: !r.CancelRequestedAt.IsZero() && !r.Status.Terminal(),
-		created: r.CreatedAt, updated: r.UpdatedAt, ended: r.CompletedAt,
+		created: r.CreatedAt, updated: r.UpdatedAt, ended: r.CompletedAt, retry: r.RetryAt,
 	}
 }
 
@@ -180,7 +181,7 @@ func (g *glimpse) nest() {
 			}
 		}
 		c.above = above
-		c.open, c.set = !c.newest().Status.Terminal(), c.newest().Kind == thread.KindSet
+		c.open, c.set = !c.newest().Over(), c.newest().Kind == thread.KindSet
 	}
 	for _, c := range g.chains {
 		for up := c.above; up != nil; up = up.above {

@@ -58,6 +58,10 @@ func (r *reader) row(g *glimpse, c *chain, s stand) *Row {
 		at := n.ended.UTC()
 		row.EndedAt = &at
 	}
+	if !n.retry.IsZero() {
+		at := n.retry.UTC()
+		row.RetryAt = &at
+	}
 	if n.kind == thread.KindSet {
 		row.Entries = &s.entries
 	}

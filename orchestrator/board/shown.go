@@ -132,7 +132,7 @@ func (s *shown) goneSince(from uint64, within func(thread.ID, []thread.ID) bool)
 
 func (t *Totals) add(r *Row, isTop bool) {
 	switch {
-	case r.Status.Terminal():
+	case r.Status.Terminal() && r.RetryAt == nil:
 		t.Ended++
 	case r.Queued:
 		t.Queued++

@@ -251,7 +251,7 @@ func (r *renewal) firstLimits(ctx context.Context) (thread.Limits, error) {
 		return r.restOf(ctx)
 	}
 	at := len(r.chain) - 1
-	for at > 0 && threads.ViaOf(r.chain[at-1]) == thread.ViaHandoff {
+	for at > 0 && threads.ViaOf(r.chain[at-1], r.chain[at]) != thread.ViaResume {
 		at--
 	}
 	if meta, err := r.Threads.OwnMeta(r.chain[at].ThreadID); err == nil {

@@ -20,10 +20,14 @@ func (t *Threads) Chain(ctx context.Context, id thread.ID) ([]thread.Record, err
 	return lineage.Chain(rec.ThreadID, t.Getter(ctx))
 }
 
-// ViaOf is how a thread came to be continued.
-func ViaOf(before thread.Record) thread.Via {
-	if before.Status == thread.Continued {
+// ViaOf is how a thread came to be continued by the next of its chain. One that was
+// resumed before it was time to try it again was resumed.
+func ViaOf(before, next thread.Record) thread.Via {
+	switch o := before.Outcome; {
+	case before.Status == thread.Continued:
 		return thread.ViaHandoff
+	case o != nil && o.Retry != nil && !next.CreatedAt.Before(o.Retry.At):
+		return thread.ViaRetry
 	}
 	return thread.ViaResume
 }

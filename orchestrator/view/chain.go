@@ -51,7 +51,7 @@ func (v *View) GetChain(ctx context.Context, id thread.ID) (Chain, error) {
 	for i, rec := range rows {
 		answer.Chain[i] = chainLink(rec)
 		if i > 0 {
-			answer.Chain[i].Via = threads.ViaOf(rows[i-1])
+			answer.Chain[i].Via = threads.ViaOf(rows[i-1], rows[i])
 		}
 	}
 	answer.Cost = threads.CostOf(rows)

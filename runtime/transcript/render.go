@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -225,6 +226,9 @@ func endText(p Ended, said string) string {
 	}
 	if p.Outcome.Error != nil {
 		b.WriteString(note("%s: %s", p.Outcome.Error.Code, p.Outcome.Error.Message))
+	}
+	if due := p.Outcome.Retry; due != nil {
+		b.WriteString(note("To be tried again at %s (attempt %d of %d)", due.At.UTC().Format(time.RFC3339), due.Attempt, due.Attempts))
 	}
 	switch {
 	case len(p.ResultOf) > 1:

@@ -101,7 +101,7 @@ func (c completer) ids(ctx context.Context, given []string, f store.Filter) ([]s
 	for _, rec := range c.records(ctx, f) {
 		id := string(rec.ThreadID)
 		if strings.HasPrefix(id, f.Text) && !slices.Contains(given, id) {
-			ids = append(ids, cobra.CompletionWithDesc(id, plain.Line(stateOf(rec.Status, rec.Queued(), false)+"  "+rec.Name)))
+			ids = append(ids, cobra.CompletionWithDesc(id, plain.Line(stateOf(rec.Status, rec.Queued(), false, rec.AwaitsRetry())+"  "+rec.Name)))
 		}
 	}
 	return ids, inOrder

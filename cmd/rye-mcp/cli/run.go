@@ -381,6 +381,9 @@ func tellRun(sys System, id thread.ID, r view.Result) error {
 		chain = fmt.Sprintf("; the whole chain took %s, %s", counted(r.ChainCost.Turns, "turn"), r.ChainCost.Spend)
 	}
 	_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s%s\n", r.Status, counted(r.Cost.Turns, "turn"), r.Cost.Spend, chain)
+	if r.NotRetried != "" {
+		_, _ = fmt.Fprintf(sys.Stderr, "not tried again: %s\n", plain.Line(r.NotRetried))
+	}
 	if r.Error != "" {
 		try := "rye-mcp threads show " + string(cmp.Or(r.ResolvedThreadID, id))
 		if r.Problem != nil && r.Problem.Code == string(tool.CodeIntegrity) { // the thread itself names no command

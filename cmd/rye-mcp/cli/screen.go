@@ -60,7 +60,7 @@ type treeLine struct {
 func (s *screen) line(l treeLine) string {
 	t, label := l.thread, l.indent+string(l.id)
 	return fmt.Sprintf("%s %s %s %2d turns  %s", s.paint(markColor(t), mark(t)), s.paint(dim, l.indent)+string(l.id)+strings.Repeat(" ", max(0, 44-plain.Columns(label))),
-		s.paint(markColor(t), fmt.Sprintf("%-9s", stateOf(t.Status, t.Queued, t.Asks))), t.Cost.Turns, t.Cost.Spend)
+		s.paint(markColor(t), fmt.Sprintf("%-9s", stateOf(t.Status, t.Queued, t.Asks, !t.RetryAt.IsZero()))), t.Cost.Turns, t.Cost.Spend)
 }
 
 // markColor is that of a thread's state.

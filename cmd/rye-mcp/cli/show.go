@@ -130,9 +130,15 @@ func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.M
 		row("continued as", s.ResolvedThreadID)
 	}
 	row("name", s.Name)
-	t.add(cell{"status", dim}, cell{stateOf(s.Status, s.Queued, asksItself(s)), stateColor(s.Status)})
+	t.add(cell{"status", dim}, cell{stateOf(s.Status, s.Queued, asksItself(s), s.Retry != nil), stateColor(s.Status)})
 	if s.Error != "" {
 		words("error", s.Error)
+	}
+	if s.Retry != nil {
+		words("tried again", fmt.Sprintf("at %s, attempt %d of %d", s.Retry.At.UTC().Format(time.RFC3339), s.Retry.Attempt, s.Retry.Attempts))
+	}
+	if s.NotRetried != "" {
+		words("not retried", s.NotRetried)
 	}
 	for _, warning := range s.Warnings {
 		words("warning", warning)

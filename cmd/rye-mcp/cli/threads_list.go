@@ -217,7 +217,7 @@ func writeList(d display, list view.List, more string, now time.Time) error {
 	}
 	for _, s := range list.Threads {
 		row := []cell{
-			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued, s.Asks), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
+			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued, s.Asks, !s.RetryAt.IsZero()), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
 			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
 		}
 		switch more {
@@ -246,8 +246,10 @@ func writeList(d display, list view.List, more string, now time.Time) error {
 
 // stateOf is the state of a thread for people, who are told of the queue that it
 // may stand in, and of what it waits for.
-func stateOf(s thread.State, queued, asks bool) string {
+func stateOf(s thread.State, queued, asks, retries bool) string {
 	switch {
+	case retries:
+		return "retries"
 	case queued:
 		return "queued"
 	case asks:

@@ -146,7 +146,7 @@ func branchesOf(rows []*board.Row, marks bool) []string {
 }
 
 func treeState(r *board.Row) string {
-	state := stateOf(r.Status, r.Queued, r.Asks)
+	state := stateOf(r.Status, r.Queued, r.Asks, r.RetryAt != nil)
 	switch {
 	case r.Stopping:
 		state = "stopping"

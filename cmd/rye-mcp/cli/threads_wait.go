@@ -100,7 +100,7 @@ func writeResults(d display, ids []thread.ID, waited view.WaitResult) error {
 		if r.Error != "" {
 			said = r.Error
 		}
-		t.add(text(string(id)), cell{stateOf(r.Status, r.Queued, asks(waited, id)), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
+		t.add(text(string(id)), cell{stateOf(r.Status, r.Queued, asks(waited, id), r.Retry != nil), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
 			text(r.Cost.Spend.String()), text(plain.Shorten(plain.Line(said), maxSaid)))
 	}
 	return t.write(d)

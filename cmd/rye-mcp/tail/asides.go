@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -123,6 +124,10 @@ func ended(p transcript.Ended) []Piece {
 		text += ": " + p.Outcome.Error.Message
 	}
 	pieces := line(kind, text)
+	if due := p.Outcome.Retry; due != nil {
+		pieces = append(pieces, line(Retry, fmt.Sprintf("… failed, and tried again at %s (attempt %d of %d)",
+			due.At.UTC().Format(time.RFC3339), due.Attempt, due.Attempts))...)
+	}
 	if len(p.Outcome.Outputs) > 0 {
 		if outputs, err := json.Marshal(p.Outcome.Outputs); err == nil {
 			pieces = append(pieces, line(kind, "outputs "+firstLine(string(outputs)))...)

@@ -66,6 +66,8 @@ func (s styles) stateOf(row *board.Row) (word, sign string, look style) {
 	switch {
 	case row.Question != nil || row.Asks:
 		return "asks", "?", s.asks
+	case row.RetryAt != nil:
+		return "retries", "○", s.bad
 	case row.Queued:
 		return "queued", "○", s.dim
 	case row.Stopping && !row.Status.Terminal():

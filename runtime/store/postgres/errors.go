@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -14,7 +16,8 @@ import (
 var (
 	// ErrUnreachable: no connection to the server could be made, or it was lost.
 	ErrUnreachable = errors.New("the PostgreSQL server cannot be reached")
-	// ErrRefused: the server answers and does not let us in, or the database is not there.
+	// ErrRefused: the server answers and does not let us in, or the database is not there, or
+	// it does not show what sslmode asks for.
 	ErrRefused = errors.New("the PostgreSQL server refuses the connection")
 	// ErrReadOnly: the server only reads, as a standby does.
 	ErrReadOnly = errors.New("the PostgreSQL server is read-only")
@@ -90,6 +93,8 @@ func factOf(err error) error {
 	var failed *pgconn.ConnectError
 	var network net.Error
 	switch {
+	case isUntrusted(err):
+		return ErrRefused
 	case errors.As(err, &failed):
 		return ErrUnreachable
 	case errors.Is(err, context.Canceled):
@@ -100,6 +105,17 @@ func factOf(err error) error {
 		return ErrUnreachable
 	}
 	return nil
+}
+
+// isUntrusted reports whether a server was reached that does not show that it is the one
+// that the URL asks for. It is not the same as a server that is away: where that lets
+// somebody go on without one, whoever stands in between must not be able to choose it.
+func isUntrusted(err error) bool {
+	_, chain := errors.AsType[*tls.CertificateVerificationError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, host := errors.AsType[x509.HostnameError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	return chain || authority || host || invalid || strings.Contains(err.Error(), "server refused TLS connection") // pgconn has no value for it
 }
 
 // factOfCode sorts SQLSTATE codes, see appendix A of PostgreSQL's documentation.

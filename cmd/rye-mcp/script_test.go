@@ -38,7 +38,11 @@ func TestMain(m *testing.M) {
 // ANTHROPIC_BASE_URL names it, and MODEL_ADDRESS its host and port.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
+	testscript.Run(t, scriptParams())
+}
+
+func scriptParams() testscript.Params {
+	return testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -64,7 +68,7 @@ func TestScript(t *testing.T) {
 			"fingerprint": fingerprintOf,
 			"replays":     replaysAll,
 		},
-	})
+	}
 }
 
 // uncheckSignatures lets scripts use items without signing them. Scripts that are

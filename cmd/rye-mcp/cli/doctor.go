@@ -150,6 +150,7 @@ func (d *doctor) checks() []check {
 		{"providers", d.modelProviders},
 		{"models", d.models},
 		{"memory", d.memory},
+		{"thread store", d.threadStore},
 		{"state folder", d.stateFolder},
 		{"confinement", d.confinement},
 		{"database", d.data},

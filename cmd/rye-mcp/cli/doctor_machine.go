@@ -148,6 +148,9 @@ func (d *doctor) canBeMade(dir string) finding {
 
 // data looks at the database, and at the threads when that can be used.
 func (d *doctor) data(ctx context.Context) []finding {
+	if d.keptElsewhere(ctx) {
+		return nil // the check of the thread store tells
+	}
 	state, err := d.state()
 	if err != nil || state.Seal == nil && !state.Former {
 		return []finding{okf("there is none yet")} // the check of the folder tells why

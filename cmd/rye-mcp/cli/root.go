@@ -53,6 +53,7 @@ func newRoot(sys System) *cobra.Command {
 		newMetricsCommand(sys),
 		newWorkerCommand(sys, opts),
 		newWorkersCommand(sys, opts),
+		newStoreCommand(sys, opts),
 		newDoctorCommand(sys, opts),
 		newModelsCommand(sys, opts),
 		newConfigCommand(sys, opts),

@@ -215,6 +215,7 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 		if err != nil {
 			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
 		}
+		p.flows.Store(st.Store)
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
 	}
 	if p.state.site.shared() {

@@ -103,6 +103,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 			return nil, p.state.site.fault(err)
 		}
 		p.rows.Store(st)
+		p.flows.Store(st.Store)
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil
 	}
 	find := func(ctx context.Context) (store.Store, error) {

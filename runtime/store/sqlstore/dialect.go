@@ -142,3 +142,9 @@ func postgresMember(path []string, value any) (condition string, args []any) {
 		return "CAST(" + member + " AS TEXT) = ?", []any{at, asKept(value)}
 	}
 }
+
+// scope is what stands for the scope of a set: PostgreSQL keeps no NUL in a text, which
+// divides one.
+func (d Dialect) scope(scope string) string {
+	return strings.ReplaceAll(scope, "\x00", d.in("\x00", "\x1f"))
+}

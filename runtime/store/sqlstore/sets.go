@@ -53,6 +53,7 @@ func (s sets) OpenSet(ctx context.Context, id thread.ID, run thread.Run, n store
 		if err != nil {
 			return err
 		}
+		n.Scope = s.store.dialect.scope(n.Scope)
 		return insertSet(ctx, tx, id, n, at)
 	})
 	if err != nil {
@@ -113,6 +114,7 @@ func (s sets) Set(ctx context.Context, id thread.ID) (store.Set, error) {
 // LastSet implements [store.Sets].
 func (s sets) LastSet(ctx context.Context, scope, content string) (store.Set, error) {
 	const last = ` ORDER BY (SELECT created_at FROM threads t WHERE t.thread_id = s.set_id) DESC, s.rowid DESC LIMIT 1`
+	scope = s.store.dialect.scope(scope)
 	if content == "" {
 		return s.oneSet(ctx, "WHERE s.scope = ?"+last, scope)
 	}
@@ -241,6 +243,7 @@ func (s sets) Completed(ctx context.Context, scope string, keys []string) (done 
 		id  thread.ID
 	}
 	var list []entry
+	scope = s.store.dialect.scope(scope)
 	err = s.store.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, completedSQL, scope, jsonList(keys))
 		list, err = scanEach(rows, err, func(r row) (e entry, err error) {

@@ -166,6 +166,9 @@ func scanned(rows *sql.Rows, columns []string) (anyRow, error) {
 		}
 	}
 	slices.Sort(names)
+	if scope, is := byName["scope"].(string); is {
+		byName["scope"] = PostgreSQL.scope(scope) // the same for every engine
+	}
 	r := anyRow{columns: names}
 	for _, name := range names {
 		r.values = append(r.values, byName[name])
@@ -330,6 +333,9 @@ func (f filling) table(ctx context.Context, tx *sql.Tx, table string) (err error
 			if !slices.Equal(r.columns, columns) {
 				return fmt.Errorf("%w: columns %q here, %q there", ErrOtherVersion, columns, r.columns)
 			}
+			if i := slices.Index(columns, "scope"); i >= 0 {
+				r.values[i] = f.dialect.kept(r.values[i])
+			}
 			_, err := insert.ExecContext(ctx, r.values...)
 			return err
 		})
@@ -357,4 +363,35 @@ func (d Dialect) fireTriggers(ctx context.Context, tx *sql.Tx) error {
 	}
 	_, err := tx.ExecContext(ctx, "SET CONSTRAINTS ALL IMMEDIATE")
 	return err
+}
+
+// Alone calls f while nobody registers a thread or changes how one stands, with what the
+// store has. What f does to the store itself, such as taking it away, need not let the
+// transaction end well: its own error is all that counts.
+func (s *Store) Alone(ctx context.Context, f func(context.Context, Content) error) error {
+	var called bool
+	var of error
+	err := s.registry.WriteAsIs(ctx, Durable, func(ctx context.Context, _ *sql.Tx) error {
+		if called { // it is not done twice
+			return of
+		}
+		has, err := s.Content(ctx)
+		if err != nil {
+			return err
+		}
+		called, of = true, f(ctx, has)
+		return of
+	})
+	if called {
+		return of
+	}
+	return err
+}
+
+// kept is a scope as an engine keeps it.
+func (d Dialect) kept(scope any) any {
+	if text, is := scope.(string); is && d == SQLite {
+		return strings.ReplaceAll(text, "\x1f", "\x00")
+	}
+	return scope
 }

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/store/late"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+func newStoreMigrateCommand(sys System, opts *options) *cobra.Command {
+	var (
+		to             string
+		asJSON, dryRun bool
+	)
+	cmd := &cobra.Command{
+		Use:   "migrate --to URL|local",
+		Short: "Move the threads of this project to another store",
+		Long: `Move rows and records of all threads of this project to another store: from this
+machine to a PostgreSQL server, or back. It is refused while a thread has not ended.
+Everything is compared before the old place is put aside under another name. What was
+cut short is called again.`,
+		Example: `  rye-mcp store migrate --to postgres://rye@db.example/rye --dry-run
+  rye-mcp --store postgres://rye@db.example/rye store migrate --to local`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: shows(func(cmd *cobra.Command, _ []string) error {
+			m := migration{sys: sys, opts: *opts, to: to, dryRun: dryRun}
+			done, err := m.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return conclude(sys, asJSON, done, true, func() error { return m.tell(done) })
+		}),
+	}
+	cmd.Flags().StringVar(&to, "to", "", "where to: local, or the URL of a PostgreSQL")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "look and compare only")
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// migration moves the threads of one project.
+type migration struct {
+	sys    System
+	opts   options
+	to     string
+	dryRun bool
+}
+
+// migrated is what "store migrate" writes with --json.
+type migrated struct {
+	From    string           `json:"from"`
+	To      string           `json:"to"`
+	Project string           `json:"project,omitempty"`
+	DryRun  bool             `json:"dry_run,omitempty"`
+	Content sqlstore.Content `json:"content"`
+	Records int              `json:"records"`        // threads of which more than the row was moved
+	Kept    string           `json:"kept,omitempty"` // where the old place is
+	Next    string           `json:"next,omitempty"`
+}
+
+func (m migration) run(ctx context.Context) (done migrated, err error) {
+	dir, err := projectDir(m.sys, m.opts)
+	if err == nil {
+		dir, err = canonical(dir)
+	}
+	if err != nil {
+		return done, err
+	}
+	source, target, err := m.sites(ctx, dir)
+	if err != nil {
+		return done, err
+	}
+	done = migrated{From: source.url.String(), To: target.url.String(), Project: target.project, DryRun: m.dryRun}
+	from, err := m.open(ctx, dir, source)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if now, err := from.store.Now(ctx); err != nil {
+		return done, err
+	} else if now == nil {
+		return done, &usageError{message: "no thread of this project is kept at " + source.url.String(), try: "rye-mcp store status"}
+	}
+	if _, err := from.control.Threads.Sweep(ctx); err != nil { // what is dead has ended
+		return done, err
+	}
+	to, err := m.open(ctx, dir, target)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if !m.dryRun {
+		if err := late.Make(ctx, to.store); err != nil {
+			return done, err
+		}
+	}
+	told, err := relocate.Move{
+		From: relocate.End{Rows: from.flows.Load(), Records: from.records(), Retire: from.retire},
+		To:   relocate.End{Rows: to.flows.Load(), Records: to.records()},
+		Only: m.dryRun, Crashpoints: m.sys.Crashpoints,
+	}.Run(ctx)
+	done.Content, done.Records, done.Kept = told.Content, told.Records, told.Kept
+	if err == nil && !m.dryRun {
+		done.Next = (&doctor{}).notSet(target)
+	}
+	return done, err
+}
+
+// sites are where the threads are and where they are to be.
+func (m migration) sites(ctx context.Context, dir string) (source, target site, err error) {
+	user, err := userSpace(m.sys)
+	if err != nil {
+		return source, target, err
+	}
+	roots := spacesOf(dir, user)
+	if source, err = siteOf(ctx, m.sys, roots); err != nil {
+		return source, target, err
+	}
+	if m.to == "" {
+		return source, target, &usageError{message: "--to says where the threads go", try: "--to local, or --to postgres://user@host/database"}
+	}
+	wish := m.sys
+	wish.store = &storeWish{flag: m.to, env: func() string { return "" }}
+	if _, from, err := wish.wishedStore(); err != nil || from == "" {
+		if err == nil {
+			err = &usageError{message: "a thread moves no threads"}
+		}
+		return source, target, err
+	}
+	if target, err = siteOf(ctx, wish, roots); err != nil {
+		return source, target, err
+	}
+	if target.url.Secret() == source.url.Secret() {
+		err = &usageError{message: "the threads are there already: " + source.url.String(), try: "rye-mcp store status"}
+	}
+	return source, target, err
+}
+
+// open puts the project together around one of the two stores.
+func (m migration) open(ctx context.Context, dir string, at site) (*project, error) {
+	sys := m.sys.handedStore(spawn.Inheritance{Store: at.handOver()}, dir)
+	state, err := newState(ctx, sys, dir)
+	if err != nil {
+		return nil, err
+	}
+	return assembleAround(ctx, sys, state, zerolog.Nop(), mendedStore)
+}
+
+// retire puts the old place of a project aside, under a name that it returns.
+func (p *project) retire(ctx context.Context) (kept string, err error) {
+	if p.state.site.shared() {
+		server, err := p.server.get(ctx)
+		if err != nil {
+			return "", err
+		}
+		kept, err := server.Retire(ctx, p.state.site.project)
+		return "schema " + kept, p.state.site.fault(err)
+	}
+	dir := p.state.Home().Dir
+	kept = dir + ".moved-" + p.state.finder.Now().UTC().Format("20060102T150405")
+	if err := os.Rename(dir, kept); err != nil {
+		return "", err
+	}
+	return kept, syncFolder(filepath.Dir(dir))
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (m migration) tell(done migrated) error {
+	verb := "moved"
+	if m.dryRun {
+		verb = "would move"
+	}
+	_, err := fmt.Fprintf(m.sys.Stdout, "%s %s (%s, %d rows) and the records of %d from %s to %s\n", verb,
+		counted(int(done.Content.Threads), "thread"), thread.Micros(done.Content.Spend), done.Content.Rows, done.Records, done.From, done.To)
+	if err == nil && done.Kept != "" {
+		_, err = fmt.Fprintf(m.sys.Stdout, "all of it is the same there; what was here is kept as %s\nnext: %s\n", done.Kept, done.Next)
+	}
+	return err
+}

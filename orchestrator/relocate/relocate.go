@@ -1,0 +1,295 @@
+// Package relocate moves all threads of a project from one store to another, rows and
+// records, and shows that nothing is lost.
+package relocate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/audit"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// The crash points of a move, in order. Before the last one the old place is what holds;
+// whatever is there of the new one is used when the move is called again.
+const (
+	CrashRecords  thread.Crashpoint = "relocate.records"  // those of one more thread are in the new place
+	CrashRows     thread.Crashpoint = "relocate.rows"     // so are all rows
+	CrashCompared thread.Crashpoint = "relocate.compared" // both places have the same
+	CrashRetired  thread.Crashpoint = "relocate.retired"  // the old place is put aside
+)
+
+// Crashpoints lists the crash points of a move, in order.
+func Crashpoints() []thread.Crashpoint {
+	return []thread.Crashpoint{CrashRecords, CrashRows, CrashCompared, CrashRetired}
+}
+
+// End is one of the two places of a move.
+type End struct {
+	Rows    *sqlstore.Store // nil: there is none yet
+	Records records.Records
+	// Retire puts the place aside, so that nobody finds threads there, and says where it is.
+	Retire func(context.Context) (kept string, err error)
+}
+
+// Move moves all threads of a project.
+type Move struct {
+	From, To    End
+	Only        bool // look and compare
+	Crashpoints thread.Crashpoints
+}
+
+// Moved says what was moved.
+type Moved struct {
+	Content sqlstore.Content
+	Records int    // threads of which there were records
+	Kept    string // where the old place is now
+}
+
+// Run moves the threads. It can be called again after a crash at any step.
+func (m Move) Run(ctx context.Context) (done Moved, err error) {
+	if done.Content, err = m.From.Rows.Content(ctx); err != nil {
+		return done, err
+	}
+	if err := settled(done.Content); err != nil {
+		return done, err
+	}
+	if err := m.hasRoom(ctx, done.Content); err != nil {
+		return done, err
+	}
+	ids, err := withRecords(m.From.Records)
+	if err != nil {
+		return done, err
+	}
+	done.Records = len(ids)
+	if m.Only {
+		return done, nil
+	}
+	if err := m.records(ctx, ids); err != nil {
+		return done, err
+	}
+	if err := m.To.Rows.Fill(ctx, m.From.Rows); err != nil {
+		return done, err
+	}
+	m.Crashpoints.At(CrashRows)
+	err = m.From.Rows.Alone(ctx, func(ctx context.Context, has sqlstore.Content) (err error) {
+		done.Kept, err = m.passOn(ctx, has)
+		return err
+	})
+	return done, err
+}
+
+// settled refuses what goes on.
+func settled(c sqlstore.Content) error {
+	if c.Unended == 0 {
+		return nil
+	}
+	return tool.Faultf(tool.CodeConflict, "%d threads of the project have not ended", c.Unended).
+		WithTry("rye-mcp threads list --status running, then wait for them or rye-mcp threads cancel ID")
+}
+
+// hasRoom refuses a place that has other threads.
+func (m Move) hasRoom(ctx context.Context, wanted sqlstore.Content) error {
+	if m.To.Rows == nil {
+		return nil
+	}
+	has, err := m.To.Rows.Content(ctx)
+	if err != nil {
+		return err
+	}
+	if has.Threads > 0 && !has.Same(wanted) {
+		return tool.Faultf(tool.CodeConflict, "%w: %d threads are there under this name", sqlstore.ErrOccupied, has.Threads).
+			WithTry("another name in store.project, or another database")
+	}
+	return nil
+}
+
+// passOn compares both places and puts the old one aside, while nobody changes that.
+func (m Move) passOn(ctx context.Context, has sqlstore.Content) (kept string, err error) {
+	if err := settled(has); err != nil {
+		return "", err
+	}
+	moved, err := m.To.Rows.Content(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !moved.Same(has) || moved.Spend != has.Spend || moved.Settled != has.Settled {
+		return "", fmt.Errorf("%d threads with %d rows were moved, %d threads with %d rows are to be: something has changed meanwhile; repeat it",
+			moved.Threads, moved.Rows, has.Threads, has.Rows)
+	}
+	m.Crashpoints.At(CrashCompared)
+	if kept, err = m.From.Retire(ctx); err == nil {
+		m.Crashpoints.At(CrashRetired)
+	}
+	return kept, err
+}
+
+// withRecords are the threads of which there is more than a row.
+func withRecords(from records.Records) (ids []thread.ID, err error) {
+	_, err = from.Walk(math.MaxInt, func(f records.Found) error {
+		if f.HasMeta && !f.Linked {
+			ids = append(ids, f.ID)
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// records moves those of all threads, each whole or not at all.
+func (m Move) records(ctx context.Context, ids []thread.ID) (err error) {
+	stage, err := m.To.Records.Stage()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.Close()) }()
+	for _, id := range ids {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if _, err := m.To.Records.Of(id).Meta().Read(); err == nil {
+			continue // by a move that was cut short
+		}
+		if err := m.one(ctx, stage, id); err != nil {
+			return fmt.Errorf("move the records of thread %s: %w", id, err)
+		}
+		m.Crashpoints.At(CrashRecords)
+	}
+	var gone store.Gone
+	if err := m.From.Records.Gone().Read(&gone); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return m.To.Records.Gone().Write(gone)
+}
+
+// one puts the records of a thread together in the new place, sealed there. Its log, which
+// nobody has signed, stays in the old one.
+func (m Move) one(ctx context.Context, stage records.Stage, id thread.ID) error {
+	from, to := m.From.Records.Of(id), stage.Of(id)
+	meta, err := from.Meta().Read()
+	if err != nil {
+		return err
+	}
+	same := m.From.Records.Seal().Fingerprint() == stage.Seal().Fingerprint()
+	if !same { // what is sealed by another key has to be what was signed
+		if err := m.sound(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := to.Prepare(); err != nil {
+		return err
+	}
+	if err := artifacts(from, to); err != nil {
+		return err
+	}
+	head, err := words(from, to, stage, same)
+	if err != nil {
+		return err
+	}
+	if head != nil && meta.Transcript != nil {
+		meta.Transcript = head
+	}
+	if err := capabilities(from, to, stage, same, meta); err != nil {
+		return err
+	}
+	if err := to.Meta().Write(meta); err != nil {
+		return err
+	}
+	return stage.Move(id)
+}
+
+// sound refuses records that are not what was signed.
+func (m Move) sound(ctx context.Context, id thread.ID) error {
+	row, err := m.From.Rows.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	report, err := audit.Thread(audit.Subject{Row: row, Records: m.From.Records})
+	if err != nil {
+		return err
+	}
+	if !report.Good() {
+		return tool.Faultf(tool.CodeIntegrity, "its records are not what was signed: %s: %s", report.Findings[0].File, report.Findings[0].Detail).
+			WithTry("rye-mcp threads verify %s", id)
+	}
+	return nil
+}
+
+func artifacts(from, to records.Thread) error {
+	return from.Artifacts().Each(func(name string, open func() (records.Reader, error)) error {
+		hash, _, _ := strings.Cut(name, ".")
+		if len(hash) != hashLength {
+			return nil // no artifact
+		}
+		content, err := whole(open)
+		if err == nil {
+			_, err = to.Artifacts().Write(hash, content)
+		}
+		return err
+	})
+}
+
+// hashLength is that of a SHA-256 in hex.
+const hashLength = 64
+
+// words moves a transcript, as it is where the key is the same.
+func words(from, to records.Thread, stage records.Stage, same bool) (head *thread.TranscriptHead, err error) {
+	if _, err := from.Transcript().Stamp(); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // it never began
+	}
+	w, err := to.Transcript().Append()
+	if err != nil {
+		return nil, err
+	}
+	if same {
+		var content []byte
+		if content, err = whole(from.Transcript().Open); err == nil {
+			_, err = w.Write(content)
+		}
+	} else {
+		var resealed thread.TranscriptHead
+		resealed, err = transcript.Reseal(from.Transcript(), w, stage.Seal().Key())
+		head = &resealed
+	}
+	if err == nil {
+		err = w.Sync()
+	}
+	return head, errors.Join(err, w.Close())
+}
+
+// capabilities moves what a thread was shown of its tools.
+func capabilities(from, to records.Thread, stage records.Stage, same bool, meta thread.Meta) error {
+	text, err := whole(from.Capabilities().Open)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !same {
+		_, rest := sign.Split(text, ".md")
+		text, err = stage.Seal().Attach(rest, ".md", records.CapabilitiesName(meta.ThreadID), meta.CreatedAt)
+	}
+	if err != nil {
+		return err
+	}
+	return to.Capabilities().Write(text)
+}
+
+func whole(open func() (records.Reader, error)) ([]byte, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // only read
+	return io.ReadAll(io.NewSectionReader(r, 0, math.MaxInt64))
+}

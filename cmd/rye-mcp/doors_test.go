@@ -19,6 +19,10 @@ var doors = map[string][]string{
 		"runtime/records/local.go", "runtime/records/stage.go", "runtime/remote/copy.go", "runtime/life/local.go", "orchestrator/spawn/spawn.go",
 		"cmd/rye-mcp/cli/state.go", "cmd/rye-mcp/cli/thread_run.go",
 	},
+	// Which store there is, and how it is asked for, is known where it is opened.
+	"runtime/store/postgres": {
+		"cmd/rye-mcp/cli/store_shared.go", "cmd/rye-mcp/cli/store_command.go", "cmd/rye-mcp/cli/records.go", "cmd/rye-mcp/cli/wire.go",
+	},
 	// A store need not be files of SQLite.
 	"runtime/store/sqlite": {
 		"cmd/rye-mcp/cli/complete.go", "cmd/rye-mcp/cli/doctor_machine.go", "cmd/rye-mcp/cli/doctor_shared.go", "cmd/rye-mcp/cli/store.go",

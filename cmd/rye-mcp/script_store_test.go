@@ -1,38 +1,132 @@
 package main_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
-// scriptsOnPostgres are the scripts that are run again with their threads on PostgreSQL:
-// one for each thing that is done with threads.
-var scriptsOnPostgres = []string{"*"}
+// scriptsOnPostgres are scripts that are run again with the threads on PostgreSQL: the
+// cheapest for each thing that is done with threads.
+var scriptsOnPostgres = []string{"cli_stop", "resume_mcp", "thread_delete", "thread_queue", "threads_map"}
 
 // TestScriptPostgres: what is done with threads is the same where their rows are on a
-// server.
+// server. The scripts of testdata/postgres are about the server itself.
 func TestScriptPostgres(t *testing.T) {
 	t.Parallel()
-	var files []string
+	pgtest.Shared(t)
+	files, err := filepath.Glob(filepath.Join("testdata", "postgres", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range scriptsOnPostgres {
-		f, _ := filepath.Glob(filepath.Join("testdata", "script", name+".txtar"))
-		files = append(files, f...)
+		files = append(files, filepath.Join("testdata", "script", name+".txtar"))
 	}
 	params := scriptParams()
 	params.Dir, params.Files = "", files
+	params.Cmds["noleftovers"] = func(ts *testscript.TestScript, _ bool, _ []string) {
+		ts.Check(settledOnServer(ts.Getenv("HOME"), ts.Getenv("WORK")))
+	}
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
-		if err := setup(env); err != nil {
-			return err
-		}
 		env.Setenv(storeurl.Variable, pgtest.Server(t))
-		return os.MkdirAll(filepath.Join(env.WorkDir, "home", ".ai", "config", "agent"), 0o700)
+		return setup(env)
 	}
 	testscript.Run(t, params)
+}
+
+// settledOnServer says what is left on this machine of threads that are kept elsewhere:
+// nothing is to be in the project.
+func settledOnServer(home, project string) error {
+	if _, err := os.Stat(filepath.Join(project, ".ai", "state", "threads")); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there are threads in the project: %w", err)
+	}
+	copies, err := filepath.Glob(filepath.Join(home, ".ai", "state", "fleet", "*", "threads"))
+	if err == nil && len(copies) == 0 {
+		err = errors.New("no copy of what is on the server")
+	}
+	return err
+}
+
+// storeProject is a project with threads on this machine, and a server.
+const storeProject = `
+-- .ai/directives/work.md --
+# Work
+` + "```xml" + `
+<directive name="work" version="1.0.0">
+  <metadata><model tier="fast" /></metadata>
+</directive>
+` + "```" + `
+-- .ai/config/agent/store.yaml --
+store: {project: team/app}
+-- model.yaml --
+turns:
+  - text: done
+`
+
+// rye runs a command of a project, with more in its environment.
+func (p *place) rye(env []string, args ...string) (out string, err error) {
+	p.Helper()
+	cmd := exec.Command(p.program, args...)
+	cmd.Dir, cmd.Env = p.dir, slices.Concat(p.env, env)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+func (p *place) ryes(env []string, args ...string) string {
+	p.Helper()
+	out, err := p.rye(env, args...)
+	if err != nil {
+		p.Fatalf("rye-mcp %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TestStoreMigrateKilled: a move that is killed at any step is called again, there and
+// back, and all threads are as they were.
+func TestStoreMigrateKilled(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Server(t)
+	p := newPlace(t, storeProject)
+	at := map[bool][]string{false: {storeurl.Variable + "=local"}, true: {storeurl.Variable + "=" + url}}
+	for range 2 {
+		p.ryes(at[false], "run", "work")
+	}
+	shown := func(there bool) string { return p.ryes(at[there], "threads", "list", "--json") }
+	verified := func(there bool) string { return p.ryes(at[there], "threads", "verify", "--all") }
+	want, sound, there := shown(false), verified(false), false
+	for _, point := range relocate.Crashpoints() {
+		to := map[bool]string{false: url, true: "local"}[there]
+		env, died := p.dieAt(point, 1)
+		if out, err := p.rye(slices.Concat(at[there], env), "store", "migrate", "--to", to); err == nil || !died() {
+			t.Fatalf("not killed at %s: %v\n%s", point, err, out)
+		}
+		if point != relocate.CrashRetired { // which is the end
+			if got := shown(there); got != want {
+				t.Errorf("%s: the old place has\n%s\nwant\n%s", point, got, want)
+			}
+			p.ryes(at[there], "store", "migrate", "--to", to)
+		}
+		there = !there
+		if got := shown(there); got != want {
+			t.Errorf("%s: the new place has\n%s\nwant\n%s", point, got, want)
+		}
+		if got := verified(there); got != sound {
+			t.Errorf("%s: %s\nwant %s", point, got, sound)
+		}
+		if left := p.ryes(at[!there], "threads", "list"); !strings.Contains(left, "no threads") {
+			t.Errorf("%s: the old place still has\n%s", point, left)
+		}
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -35,9 +34,15 @@ func Crashpoints() []thread.Crashpoint {
 	return []thread.Crashpoint{CrashRecords, CrashRows, CrashCompared, CrashRetired}
 }
 
+// Rows are those of one place.
+type Rows interface {
+	store.Transfer
+	Get(context.Context, thread.ID) (thread.Record, error)
+}
+
 // End is one of the two places of a move.
 type End struct {
-	Rows    *sqlstore.Store // nil: there is none yet
+	Rows    Rows // nil: there is none yet
 	Records records.Records
 	// Retire puts the place aside, so that nobody finds threads there, and says where it is.
 	Retire func(context.Context) (kept string, err error)
@@ -52,7 +57,7 @@ type Move struct {
 
 // Moved says what was moved.
 type Moved struct {
-	Content sqlstore.Content
+	Content store.Content
 	Records int    // threads of which there were records
 	Kept    string // where the old place is now
 }
@@ -83,7 +88,7 @@ func (m Move) Run(ctx context.Context) (done Moved, err error) {
 		return done, err
 	}
 	m.Crashpoints.At(CrashRows)
-	err = m.From.Rows.Alone(ctx, func(ctx context.Context, has sqlstore.Content) (err error) {
+	err = m.From.Rows.Alone(ctx, func(ctx context.Context, has store.Content) (err error) {
 		done.Kept, err = m.passOn(ctx, has)
 		return err
 	})
@@ -91,7 +96,7 @@ func (m Move) Run(ctx context.Context) (done Moved, err error) {
 }
 
 // settled refuses what goes on.
-func settled(c sqlstore.Content) error {
+func settled(c store.Content) error {
 	if c.Unended == 0 {
 		return nil
 	}
@@ -100,7 +105,7 @@ func settled(c sqlstore.Content) error {
 }
 
 // hasRoom refuses a place that has other threads.
-func (m Move) hasRoom(ctx context.Context, wanted sqlstore.Content) error {
+func (m Move) hasRoom(ctx context.Context, wanted store.Content) error {
 	if m.To.Rows == nil {
 		return nil
 	}
@@ -109,14 +114,14 @@ func (m Move) hasRoom(ctx context.Context, wanted sqlstore.Content) error {
 		return err
 	}
 	if has.Threads > 0 && !has.Same(wanted) {
-		return tool.Faultf(tool.CodeConflict, "%w: %d threads are there under this name", sqlstore.ErrOccupied, has.Threads).
+		return tool.Faultf(tool.CodeConflict, "%w: %d threads are there under this name", store.ErrOccupied, has.Threads).
 			WithTry("another name in store.project, or another database")
 	}
 	return nil
 }
 
 // passOn compares both places and puts the old one aside, while nobody changes that.
-func (m Move) passOn(ctx context.Context, has sqlstore.Content) (kept string, err error) {
+func (m Move) passOn(ctx context.Context, has store.Content) (kept string, err error) {
 	if err := settled(has); err != nil {
 		return "", err
 	}

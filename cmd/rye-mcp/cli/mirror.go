@@ -134,7 +134,7 @@ func (m *mirroring) startMirrorSender() error {
 		return err
 	}
 	environ := slices.Concat(m.sys.Outer, m.sys.Environ)
-	secrets, err := m.handedToSenders(m.mirrorKey(environ)...)
+	secrets, err := handedToSenders(m.project, m.mirrorKey(environ)...)
 	if err != nil {
 		return err
 	}

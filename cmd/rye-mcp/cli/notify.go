@@ -64,7 +64,7 @@ func (p *project) startSender(sys System) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := p.handedToSenders()
+	secrets, err := handedToSenders(p)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *project) startSender(sys System) error {
 }
 
 // handedToSenders is what a process that sends gets beside its environment.
-func (p *project) handedToSenders(more ...string) ([]string, error) {
+func handedToSenders(p *project, more ...string) ([]string, error) {
 	entries := append([]string{}, more...)
 	handed := p.state.site.handOver()
 	if handed == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
+	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -215,7 +216,8 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 		if err != nil {
 			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
 		}
-		p.flows.Store(st.Store)
+		rows := relocate.Rows(st)
+		p.flows.Store(&rows)
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
 	}
 	if p.state.site.shared() {

@@ -40,9 +40,16 @@ func newStoreStatusCommand(sys System, opts *options) *cobra.Command {
 		Short: "Say where the threads of this project are kept, and how that is",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
-			return withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
-				return storeStatus(ctx, sys, p, asJSON)
-			})
+			dir, err := projectDir(sys, *opts)
+			if err != nil {
+				return err
+			}
+			p, err := openProject(cmd.Context(), sys, dir, zerolog.Nop())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = p.Close() }() // nothing was written
+			return storeStatus(cmd.Context(), sys, p, asJSON)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
@@ -82,7 +89,7 @@ type serverState struct {
 }
 
 func storeStatus(ctx context.Context, sys System, p *project, asJSON bool) error {
-	st, err := p.storeState(ctx)
+	st, err := storeStateOf(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -93,8 +100,8 @@ func storeStatus(ctx context.Context, sys System, p *project, asJSON bool) error
 	return err
 }
 
-// storeState looks at the store of a project.
-func (p *project) storeState(ctx context.Context) (s storeState, err error) {
+// storeStateOf looks at the store of a project.
+func storeStateOf(ctx context.Context, p *project) (s storeState, err error) {
 	at := p.state.site
 	s = storeState{Store: "sqlite", Where: p.state.Home().Dir, From: at.from}
 	if p.state.fellBack.shared() {
@@ -102,9 +109,12 @@ func (p *project) storeState(ctx context.Context) (s storeState, err error) {
 	}
 	if at.shared() {
 		s.Store, s.Where, s.Project = "postgres", at.url.String(), at.project
-		if s.Server, err = p.serverState(ctx); err != nil {
+		if s.Server, err = serverStateOf(ctx, p); err != nil {
 			return s, err
 		}
+	}
+	if now, err := p.store.Now(ctx); err != nil || now == nil {
+		return s, err
 	}
 	stats, err := p.store.Stats(ctx, store.StatsSince{Used: p.state.finder.Now(), Created: p.state.finder.Now()})
 	if err != nil {
@@ -119,8 +129,8 @@ func (p *project) storeState(ctx context.Context) (s storeState, err error) {
 	return s, err
 }
 
-func (p *project) serverState(ctx context.Context) (*serverState, error) {
-	in, err := p.inspect(ctx)
+func serverStateOf(ctx context.Context, p *project) (*serverState, error) {
+	in, err := inspect(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +143,7 @@ func (p *project) serverState(ctx context.Context) (*serverState, error) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (p *project) inspect(ctx context.Context) (postgres.Inspection, error) {
+func inspect(ctx context.Context, p *project) (postgres.Inspection, error) {
 	server, err := p.server.get(ctx)
 	if err != nil {
 		return postgres.Inspection{}, err
@@ -148,7 +158,11 @@ func (s storeState) text() string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("store", "%s, %s", s.Store, s.Where)
+	where := s.Where
+	if where == "" {
+		where = "made with the first thread"
+	}
+	line("store", "%s, %s", s.Store, where)
 	if s.From != "" {
 		line("said by", "%s", s.From)
 	}
@@ -234,14 +248,14 @@ func (d *doctor) storeFindings(ctx context.Context, all bool) []finding {
 	if !state.site.shared() {
 		return []finding{warnf("rye-mcp store check, when the server is back", "%s cannot be reached; threads are kept on this machine meanwhile (store.fallback)", state.fellBack.url)}
 	}
-	in, err := p.inspect(ctx)
+	in, err := inspect(ctx, p)
 	if err != nil {
 		f := tool.AsFault(err)
 		return []finding{failf(f.Try, "%s", f.Message)}
 	}
 	found := serverFindings(in, state.site)
 	if all && in.Schema != "" {
-		found = append(found, p.rowFindings(ctx)...)
+		found = append(found, rowFindings(ctx, p)...)
 	}
 	return found
 }
@@ -283,7 +297,7 @@ func onSocket(u storeurl.URL) bool {
 }
 
 // rowFindings reads all rows of the project.
-func (p *project) rowFindings(ctx context.Context) []finding {
+func rowFindings(ctx context.Context, p *project) []finding {
 	err := p.store.Check(ctx)
 	if damage, is := errors.AsType[*store.CorruptError](err); is {
 		return []finding{failf("restore the server's backup", "%v", damage)}
@@ -298,7 +312,7 @@ func (p *project) rowFindings(ctx context.Context) []finding {
 func (d *doctor) threadStore(ctx context.Context) []finding { return d.storeFindings(ctx, false) }
 
 // notSet says where the settings do not lead yet.
-func (d *doctor) notSet(to site) string {
+func notSet(to site) string {
 	if to.shared() {
 		return fmt.Sprintf("rye-mcp config set --user %s store.url %q makes it so for every project; or %s in the environment", config.StoreSettings, to.url, storeurl.Variable)
 	}

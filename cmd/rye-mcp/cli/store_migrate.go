@@ -12,8 +12,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -57,14 +57,14 @@ type migration struct {
 
 // migrated is what "store migrate" writes with --json.
 type migrated struct {
-	From    string           `json:"from"`
-	To      string           `json:"to"`
-	Project string           `json:"project,omitempty"`
-	DryRun  bool             `json:"dry_run,omitempty"`
-	Content sqlstore.Content `json:"content"`
-	Records int              `json:"records"`        // threads of which more than the row was moved
-	Kept    string           `json:"kept,omitempty"` // where the old place is
-	Next    string           `json:"next,omitempty"`
+	From    string        `json:"from"`
+	To      string        `json:"to"`
+	Project string        `json:"project,omitempty"`
+	DryRun  bool          `json:"dry_run,omitempty"`
+	Content store.Content `json:"content"`
+	Records int           `json:"records"`        // threads of which more than the row was moved
+	Kept    string        `json:"kept,omitempty"` // where the old place is
+	Next    string        `json:"next,omitempty"`
 }
 
 func (m migration) run(ctx context.Context) (done migrated, err error) {
@@ -104,15 +104,23 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 		}
 	}
 	told, err := relocate.Move{
-		From: relocate.End{Rows: from.flows.Load(), Records: from.records(), Retire: from.retire},
-		To:   relocate.End{Rows: to.flows.Load(), Records: to.records()},
+		From: relocate.End{Rows: rowsOf(from), Records: from.records(), Retire: func(ctx context.Context) (string, error) { return retire(ctx, from) }},
+		To:   relocate.End{Rows: rowsOf(to), Records: to.records()},
 		Only: m.dryRun, Crashpoints: m.sys.Crashpoints,
 	}.Run(ctx)
 	done.Content, done.Records, done.Kept = told.Content, told.Records, told.Kept
 	if err == nil && !m.dryRun {
-		done.Next = (&doctor{}).notSet(target)
+		done.Next = notSet(target)
 	}
 	return done, err
+}
+
+// rowsOf is the store of a project itself; nil where there is none yet.
+func rowsOf(p *project) relocate.Rows {
+	if at := p.flows.Load(); at != nil {
+		return *at
+	}
+	return nil
 }
 
 // sites are where the threads are and where they are to be.
@@ -156,7 +164,7 @@ func (m migration) open(ctx context.Context, dir string, at site) (*project, err
 }
 
 // retire puts the old place of a project aside, under a name that it returns.
-func (p *project) retire(ctx context.Context) (kept string, err error) {
+func retire(ctx context.Context, p *project) (kept string, err error) {
 	if p.state.site.shared() {
 		server, err := p.server.get(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
@@ -103,7 +104,8 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 			return nil, p.state.site.fault(err)
 		}
 		p.rows.Store(st)
-		p.flows.Store(st.Store)
+		rows := relocate.Rows(st)
+		p.flows.Store(&rows)
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil
 	}
 	find := func(ctx context.Context) (store.Store, error) {

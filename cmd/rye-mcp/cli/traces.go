@@ -114,7 +114,7 @@ func (t *traces) startUnlessSending() error {
 	if err != nil {
 		return err
 	}
-	secrets, err := t.handedToSenders(t.variables...)
+	secrets, err := handedToSenders(t.project, t.variables...)
 	if err != nil {
 		return err
 	}

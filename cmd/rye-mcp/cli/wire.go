@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
@@ -31,7 +32,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -67,7 +67,7 @@ type project struct {
 	server  *connections                   // to where the threads are kept, unless that is this machine
 	rows    atomic.Pointer[postgres.Store] // the store there; nil: there is none yet, or it is on this machine
 	kept    records.Records
-	flows   atomic.Pointer[sqlstore.Store] // what both kinds of store are; nil: there is none yet
+	flows   atomic.Pointer[relocate.Rows] // the store itself; nil: there is none yet
 	state   *projectState
 	// remembered is what a registry that was taken over said of its threads.
 	remembered map[thread.ID]store.Remembered

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
 
 // movesWhole shows when a test ends that what its store has can be moved: another store
@@ -33,7 +33,7 @@ func sameAfterFill(ctx context.Context, t *testing.T, from *Store) (err error) {
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	for range 2 { // what was done is done again
-		if err := to.Fill(ctx, from.Store); err != nil {
+		if err := to.Fill(ctx, from); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func TestFillRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := to.Fill(t.Context(), from.Store); !errors.Is(err, sqlstore.ErrOccupied) {
+	if err := to.Fill(t.Context(), from); !errors.Is(err, store.ErrOccupied) {
 		t.Errorf("%v", err)
 	}
 	if after, err := to.Content(t.Context()); err != nil || !after.Same(before) {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
 
 // What has to be moved, in the order in which it is written: triggers of the tables of
@@ -29,31 +31,6 @@ var ordered = []string{"threads", "sets"}
 
 // numbered are the tables whose rows are given numbers.
 var numbered = []string{"news", "messages", "deletions"}
-
-// Content is what a store has, told by numbers: two stores with the same content have the
-// same rows.
-type Content struct {
-	Threads int64             `json:"threads"`
-	Unended int64             `json:"unended"` // threads that are not in a terminal state
-	Spend   int64             `json:"spend"`   // of all threads, in micro-dollars
-	Budgets int64             `json:"budgets"`
-	Settled int64             `json:"settled"` // spend of all budgets, in micro-dollars
-	Rows    int64             `json:"rows"`    // of all tables
-	Hashes  map[string]string `json:"hashes"`  // of each table, whatever the order of its rows
-}
-
-// Same reports whether two stores have the same rows.
-func (c Content) Same(other Content) bool {
-	if len(c.Hashes) != len(other.Hashes) {
-		return false
-	}
-	for table, hash := range c.Hashes {
-		if other.Hashes[table] != hash {
-			return false
-		}
-	}
-	return true
-}
 
 // sum adds up the hashes of rows, so that their order makes no difference.
 type sum [4]uint64
@@ -176,12 +153,12 @@ func scanned(rows *sql.Rows, columns []string) (anyRow, error) {
 	return r, nil
 }
 
-// Content reads everything, and says what it comes to.
-func (s *Store) Content(ctx context.Context) (Content, error) {
-	c := Content{Hashes: map[string]string{}}
+// Content implements [store.Transfer].
+func (s *Store) Content(ctx context.Context) (store.Content, error) {
+	c := store.Content{Hashes: map[string]string{}}
 	err := s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
 		c.Threads, c.Unended, c.Spend = 0, 0, 0
-		return c.read(ctx, db, registryTables, func(table string, r anyRow) {
+		return readAll(ctx, &c, db, registryTables, func(table string, r anyRow) {
 			if table != "threads" {
 				return
 			}
@@ -197,7 +174,7 @@ func (s *Store) Content(ctx context.Context) (Content, error) {
 	}
 	err = s.ledger.Read(ctx, func(ctx context.Context, db *sql.DB) error {
 		c.Budgets, c.Settled = 0, 0
-		return c.read(ctx, db, ledgerTables, func(_ string, r anyRow) {
+		return readAll(ctx, &c, db, ledgerTables, func(_ string, r anyRow) {
 			c.Budgets++
 			c.Settled += r.number("own_spend")
 		})
@@ -208,7 +185,7 @@ func (s *Store) Content(ctx context.Context) (Content, error) {
 	return c, nil
 }
 
-func (c *Content) read(ctx context.Context, db queryer, tables []string, count func(table string, r anyRow)) error {
+func readAll(ctx context.Context, c *store.Content, db queryer, tables []string, count func(table string, r anyRow)) error {
 	for _, table := range tables {
 		var hashes sum
 		err := eachOf(ctx, db, table, func(r anyRow) error {
@@ -225,15 +202,13 @@ func (c *Content) read(ctx context.Context, db queryer, tables []string, count f
 	return nil
 }
 
-// ErrOccupied says that a store has rows of its own.
-var ErrOccupied = errors.New("it has threads of its own")
-
-// Fill puts everything that another store has into this one: the ledger in one transaction,
-// then the registry in one, so that nobody finds a thread without its budget. A database
-// that has rows must have the same as that of the other, and is left as it is: what was cut
-// short is called again. The error of another is ErrOccupied. The caller sees to it that
-// nothing changes meanwhile, and compares what both have afterwards.
-func (s *Store) Fill(ctx context.Context, from *Store) error {
+// Fill implements [store.Transfer].
+func (s *Store) Fill(ctx context.Context, other store.Transfer) error {
+	of, is := other.(interface{ itself() *Store })
+	if !is {
+		return fmt.Errorf("%w: %T", store.ErrOtherVersion, other)
+	}
+	from := of.itself()
 	for _, part := range []struct {
 		name     string
 		to, from Database
@@ -247,8 +222,8 @@ func (s *Store) Fill(ctx context.Context, from *Store) error {
 	return nil
 }
 
-// ErrOtherVersion says that two stores have other columns.
-var ErrOtherVersion = errors.New("the two stores are of different versions")
+// itself is the store behind that of an engine.
+func (s *Store) itself() *Store { return s }
 
 // columnsOf are the columns of a table, sorted.
 func columnsOf(ctx context.Context, tx *sql.Tx, table string) (names []string, err error) {
@@ -276,14 +251,14 @@ type filling struct {
 }
 
 func (f filling) run(ctx context.Context) error {
-	var has, wanted Content
+	var has, wanted store.Content
 	for _, look := range []struct {
 		at Database
-		c  *Content
+		c  *store.Content
 	}{{f.to, &has}, {f.from, &wanted}} {
 		err := look.at.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-			*look.c = Content{Hashes: map[string]string{}}
-			return look.c.read(ctx, db, f.tables, func(string, anyRow) {})
+			*look.c = store.Content{Hashes: map[string]string{}}
+			return readAll(ctx, look.c, db, f.tables, func(string, anyRow) {})
 		})
 		if err != nil {
 			return err
@@ -293,7 +268,7 @@ func (f filling) run(ctx context.Context) error {
 	case has.Same(wanted):
 		return nil
 	case has.Rows > 0:
-		return ErrOccupied
+		return store.ErrOccupied
 	}
 	return f.to.WriteAsIs(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
 		if err := f.dialect.deferReferences(ctx, tx); err != nil {
@@ -331,7 +306,7 @@ func (f filling) table(ctx context.Context, tx *sql.Tx, table string) (err error
 	err = f.from.Read(ctx, func(ctx context.Context, db *sql.DB) error {
 		return eachOf(ctx, db, table, func(r anyRow) error {
 			if !slices.Equal(r.columns, columns) {
-				return fmt.Errorf("%w: columns %q here, %q there", ErrOtherVersion, columns, r.columns)
+				return fmt.Errorf("%w: columns %q here, %q there", store.ErrOtherVersion, columns, r.columns)
 			}
 			if i := slices.Index(columns, "scope"); i >= 0 {
 				r.values[i] = f.dialect.kept(r.values[i])
@@ -365,10 +340,8 @@ func (d Dialect) fireTriggers(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// Alone calls f while nobody registers a thread or changes how one stands, with what the
-// store has. What f does to the store itself, such as taking it away, need not let the
-// transaction end well: its own error is all that counts.
-func (s *Store) Alone(ctx context.Context, f func(context.Context, Content) error) error {
+// Alone implements [store.Transfer].
+func (s *Store) Alone(ctx context.Context, f func(context.Context, store.Content) error) error {
 	var called bool
 	var of error
 	err := s.registry.WriteAsIs(ctx, Durable, func(ctx context.Context, _ *sql.Tx) error {

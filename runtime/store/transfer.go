@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// Transfer is a store whose rows can be moved to another, as they are.
+type Transfer interface {
+	// Content reads everything, and says what it comes to.
+	Content(ctx context.Context) (Content, error)
+	// Fill puts everything that another store has into this one: the ledger in one
+	// transaction, then the registry in one, so that nobody finds a thread without its
+	// budget. A database that has rows must have the same as that of the other, and is left
+	// as it is: what was cut short is called again. The error of another is ErrOccupied, and
+	// that of two that have other columns ErrOtherVersion. The caller sees to it that nothing
+	// changes meanwhile, and compares what both have afterwards.
+	Fill(ctx context.Context, from Transfer) error
+	// Alone calls f while nobody registers a thread or changes how one stands, with what the
+	// store has. What f does to the store itself, such as taking it away, need not let the
+	// transaction end well: its own error is all that counts.
+	Alone(ctx context.Context, f func(context.Context, Content) error) error
+}
+
+// Errors of [Transfer].
+var (
+	ErrOccupied     = errors.New("it has threads of its own")
+	ErrOtherVersion = errors.New("the two stores are of different versions")
+)
+
+// Content is what a store has, told by numbers: two stores with the same content have the
+// same rows.
+type Content struct {
+	Threads int64             `json:"threads"`
+	Unended int64             `json:"unended"` // threads that are not in a terminal state
+	Spend   int64             `json:"spend"`   // of all threads, in micro-dollars
+	Budgets int64             `json:"budgets"`
+	Settled int64             `json:"settled"` // spend of all budgets, in micro-dollars
+	Rows    int64             `json:"rows"`    // of all tables
+	Hashes  map[string]string `json:"hashes"`  // of each table, whatever the order of its rows
+}
+
+// Same reports whether two stores have the same rows.
+func (c Content) Same(other Content) bool {
+	if len(c.Hashes) != len(other.Hashes) {
+		return false
+	}
+	for table, hash := range c.Hashes {
+		if other.Hashes[table] != hash {
+			return false
+		}
+	}
+	return true
+}

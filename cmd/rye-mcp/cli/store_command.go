@@ -240,7 +240,7 @@ func (d *doctor) storeFindings(ctx context.Context, all bool) []finding {
 		}
 		return found
 	}
-	p, err := assembleAround(ctx, d.sys, state, zerolog.Nop(), plainStore)
+	p, err := assembleAround(ctx, d.sys, state, zerolog.Nop(), plainStore, threadItems{})
 	if err != nil {
 		return []finding{failf("", "%v", err)}
 	}

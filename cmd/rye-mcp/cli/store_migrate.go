@@ -160,7 +160,7 @@ func (m migration) open(ctx context.Context, dir string, at site) (*project, err
 	if err != nil {
 		return nil, err
 	}
-	return assembleAround(ctx, sys, state, zerolog.Nop(), mendedStore)
+	return assembleAround(ctx, sys, state, zerolog.Nop(), mendedStore, threadItems{})
 }
 
 // retire puts the old place of a project aside, under a name that it returns.

@@ -35,6 +35,7 @@ func newExitCodesTopic() *cobra.Command {
          threads reconcile  something disagrees
          doctor             a check fails
          store check        a check fails
+         worker             it cannot begin, or has lost its lease
          store migrate      nothing was moved, or not all of it
          install            the server does not start, or a file is left as it is
          config show        a file has an error
@@ -63,7 +64,7 @@ threads vacuum, threads cost, threads health, threads call, trust, config set, c
 metrics dashboard, keys list, keys show, keys trust, hooks explain, items list, items show,
 items search, items copy, items new, memory list, memory show, memory add,
 memory edit, memory keep, memory forget, memory export, memory import,
-memory eval, store status, langgraph init, mcp add, mcp list, mcp discover and
+memory eval, store status, workers list, langgraph init, mcp add, mcp list, mcp discover and
 mcp import.
 A server, which is serve, ui or --stdio, threads watch and top where it writes lines
 end with 0 when they are interrupted, --stdio at the end of its input.

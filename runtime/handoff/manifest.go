@@ -126,6 +126,8 @@ func (m Manifest) head(b *strings.Builder) {
 	case thread.ViaHandoff:
 	case thread.ViaResume:
 		why = "which had ended"
+	case thread.ViaRetry:
+		why = "which had failed"
 	case thread.ViaFork:
 		why, place = "which goes its own way", "a copy of it"
 	}

@@ -27,5 +27,5 @@ type Retries interface {
 // RetrySkew is by how much the clocks of machines may differ.
 const RetrySkew = time.Minute
 
-// ErrNoRetry: no attempt is to be made for the thread.
+// ErrNoRetry says that no attempt is to be made for the thread.
 var ErrNoRetry = errors.New("thread is not to be tried again")

@@ -112,6 +112,16 @@ func asksItself(s view.Status) bool {
 	return slices.ContainsFunc(s.Waiting, func(w view.Waiting) bool { return w.ThreadID == id })
 }
 
+// writeRetry tells when a thread that has failed is tried again, or why it is not.
+func writeRetry(words func(name, value string), s view.Status) {
+	if s.Retry != nil {
+		words("tried again", fmt.Sprintf("at %s, attempt %d of %d", s.Retry.At.UTC().Format(time.RFC3339), s.Retry.Attempt, s.Retry.Attempts))
+	}
+	if s.NotRetried != "" {
+		words("not retried", s.NotRetried)
+	}
+}
+
 func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.Micros, transcript string) error {
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
@@ -134,12 +144,7 @@ func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.M
 	if s.Error != "" {
 		words("error", s.Error)
 	}
-	if s.Retry != nil {
-		words("tried again", fmt.Sprintf("at %s, attempt %d of %d", s.Retry.At.UTC().Format(time.RFC3339), s.Retry.Attempt, s.Retry.Attempts))
-	}
-	if s.NotRetried != "" {
-		words("not retried", s.NotRetried)
-	}
+	writeRetry(words, s)
 	for _, warning := range s.Warnings {
 		words("warning", warning)
 	}

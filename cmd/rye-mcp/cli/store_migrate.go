@@ -147,10 +147,13 @@ func (m migration) sites(ctx context.Context, dir string) (source, target site, 
 	if target, err = siteOf(ctx, wish, roots); err != nil {
 		return source, target, err
 	}
-	if target.url.Secret() == source.url.Secret() {
-		err = &usageError{message: "the threads are there already: " + source.url.String(), try: "rye-mcp store status"}
+	if target.url.Secret() != source.url.Secret() {
+		return source, target, nil
 	}
-	return source, target, err
+	if !target.shared() {
+		return source, target, &usageError{message: "the threads are there already: " + source.url.String(), try: "rye-mcp store status"}
+	}
+	return site{}, target, nil // the setting was made first: those of this machine are to come after it
 }
 
 // open puts the project together around one of the two stores.

@@ -39,6 +39,8 @@ type executeOutput struct {
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
 	Warnings         []string        `json:"warnings,omitempty"`
 	Changes          *thread.Changes `json:"changes,omitempty" jsonschema:"in the workspace of the thread"`
+	Retry            *thread.Retry   `json:"retry,omitempty" jsonschema:"it has failed and is tried again: not over"`
+	NotRetried       string          `json:"not_retried,omitempty" jsonschema:"why it was not tried again"`
 	PID              int             `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
 	Existing         bool            `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
 	Queued           any             `json:"queued,omitempty" jsonschema:"the thread is queued until fewer threads run; of thread_health, how many do"`

@@ -412,3 +412,38 @@ func TestTree(t *testing.T) {
 		}
 	}
 }
+
+const failing = `
+-- home/.ai/config/agent/resilience.yaml --
+retry: {base_seconds: 0.01}
+-- .ai/directives/patient.md --
+'''xml
+<directive name="patient" version="1.0.0">
+  <metadata><description>Tries again.</description><model tier="fast" /><limits turns="5" spend="0.1" />
+    <retry attempts="3" base="600" /></metadata>
+</directive>
+'''
+
+Be patient.
+-- model.yaml --
+turns:
+  - error: {status: 500, type: api_error, message: internal}
+`
+
+// TestRetries: a thread that has failed and is tried again says when, and a person can
+// cancel that.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, failing)
+	s := p.serve()
+	b := s.open(desktop)
+	id := s.start("patient", nil)
+	b.says("Tried again 20.*HTTP 500")
+	b.openRow("Be patient")
+	b.press("button", "^Cancel$")
+	b.press("button", "^Cancel 1 thread$")
+	p.until(func() (bool, string) {
+		got := p.show(id)
+		return got.Status == thread.Error && got.Retry == nil, "it is still to be tried again"
+	})
+}

@@ -112,6 +112,7 @@ type shown struct {
 	Limits    map[string]float64
 	Inputs    map[string]any
 	Waiting   []any
+	Retry     *thread.Retry
 }
 
 // list are the threads of the project, newest first.

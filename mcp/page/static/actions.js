@@ -15,7 +15,7 @@ const actions = [
   ["fork_thread", "Fork", (row) => row.kind === "directive" && row.status !== "created", fork],
   ["rename_thread", "Rename", () => true, rename],
   ["", "Export", hasEnded, exportThread],
-  ["cancel_thread", "Cancel", (row) => !hasEnded(row), (ctx, row) => halt(ctx, row, "cancel_thread"), "warn"],
+  ["cancel_thread", "Cancel", (row) => !hasEnded(row) || Boolean(row.retry_at), (ctx, row) => halt(ctx, row, "cancel_thread"), "warn"],
   ["kill_thread", "Kill", (row) => !hasEnded(row), (ctx, row) => halt(ctx, row, "kill_thread"), "quiet warn"],
   ["delete_thread", "Delete\u2026", () => true, remove, "quiet warn"],
 ];

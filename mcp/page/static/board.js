@@ -99,6 +99,7 @@ export function stateOf(row) {
   if (row.stopping && !hasEnded(row)) return "stopping";
   if (row.queued) return "queued";
   if (row.waits && row.status === "running") return "waiting";
+  if (row.retry_at) return "retries";
   return stateWords[row.status] || row.status || "unknown";
 }
 

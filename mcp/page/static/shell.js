@@ -373,7 +373,7 @@ function clearFilter(page) {
 
 const signs = [
   ["asks", "It waits for your answer, until a deadline"], ["working", "A model or a tool of it is at work"], ["waiting", "It waits for threads below it"],
-  ["queued", "It begins when a slot is free"], ["completed", "It has ended with a result"], ["failed", "It has ended with an error"], ["cancelled", "It was stopped"],
+  ["queued", "It begins when a slot is free"], ["retries", "It has failed and is tried again"], ["completed", "It has ended with a result"], ["failed", "It has ended with an error"], ["cancelled", "It was stopped"],
 ];
 
 function showHelp(page) {

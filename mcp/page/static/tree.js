@@ -1,7 +1,7 @@
 // The tree of threads: one row a chain, kept by its key. A changed thread redraws its own row only.
 
 import {h, svg, icon, clear, setText} from "./dom.js";
-import {oneLine, money, count, ago, duration, percent, plural} from "./format.js";
+import {oneLine, money, clock, count, ago, duration, percent, plural} from "./format.js";
 import {stateOf, titleOf, hasEnded, budgetOf, spendOf, errorOf} from "./board.js";
 
 const shapes = {
@@ -10,6 +10,7 @@ const shapes = {
   waiting: ["M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2", "M6.2 5.5v5M9.8 5.5v5"],
   stopping: ["M2.5 2.5h11v11h-11z", "M6 6h4v4H6z"],
   starting: ["M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2"],
+  retries: ["M13.5 8a5.5 5.5 0 1 1-1.7-4", "M13.5 1.5v3h-3"],
   queued: ["M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2", "M8 5v3.2l2 1.3"],
   completed: ["M2.5 8.5l3.7 3.7L13.5 4.3"],
   failed: ["M8 1.5L15 14H1z", "M8 6v3.8M8 12v.1"],
@@ -124,7 +125,7 @@ function activeBelow(tree, key, depth) {
 const filters = {
   all: () => true,
   asks: (row) => Boolean(row.asks),
-  working: (row) => !hasEnded(row),
+  working: (row) => !hasEnded(row) || Boolean(row.retry_at),
   failed: (row) => row.status === "error",
   ended: hasEnded,
 };
@@ -255,6 +256,7 @@ function drawNumbers(v, row, budget) {
 function wordsOf(row) {
   if (row.asks && row.question) return oneLine(row.question.text);
   if (row.damaged && row.damaged.length > 0) return oneLine(row.damaged[0]);
+  if (row.retry_at) return "Tried again " + clock(row.retry_at) + ": " + oneLine(errorOf(row));
   if (row.error) return oneLine(errorOf(row));
   return oneLine(row.last_words);
 }

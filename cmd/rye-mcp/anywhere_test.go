@@ -82,3 +82,36 @@ func TestRecordsFromAnywhere(t *testing.T) {
 		t.Errorf("deleted there, here it says %s", out)
 	}
 }
+
+// TestOneKeyForAll: a machine with another key than the one that signs what a project's
+// threads leave is told so, and store.key makes it one of them.
+func TestOneKeyForAll(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, toldAnywhere)
+	p.write("large.txt", []byte("a line\n"))
+	p.env = append(p.env, storeurl.Variable+"="+pgtest.Server(t))
+	p.mustCLI(p.dir, "run", "keep")
+	other := p.machine("other")
+	home := strings.TrimPrefix(other[0], "HOME=")
+	key, err := os.ReadFile(sign.StateKeyFile(p.home()))
+	p.noError(err)
+	p.noError(os.RemoveAll(sign.StateFolder(home)))
+
+	for _, command := range [][]string{{"run", "keep"}, {"threads", "list"}, {"worker", "--project", "."}} {
+		out, err := p.cli(p.dir, other, command...)
+		if err == nil || !strings.Contains(out, "is signed by key") || !strings.Contains(out, "store.key") {
+			t.Errorf("with another key rye-mcp %s says %v:\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+
+	fleet := filepath.Join(home, ".ai", "config", "keys", "fleet")
+	p.noError(os.MkdirAll(fleet, 0o700))
+	p.noError(os.WriteFile(filepath.Join(fleet, "private_key.pem"), key, 0o600))
+	for _, command := range [][]string{
+		{"config", "set", "--user", "store", "store.key", "~/.ai/config/keys/fleet/private_key.pem"}, {"run", "keep"}, {"threads", "verify", "--all"},
+	} {
+		if out, err := p.cli(p.dir, other, command...); err != nil {
+			t.Errorf("with the same key rye-mcp %s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 	switch {
 	case now.Queued():
 		s.Queued = true
-		s.Next = v.queuedNext(ctx)
+		s.Next = v.queuedNext(ctx, now)
 	case s.Retry != nil:
 		s.Next = RetryNext(s.Retry)
 	case !now.Status.Terminal():
@@ -54,11 +54,17 @@ func (v *View) Launched(rec thread.Record, warnings []string) Started {
 }
 
 // queuedNext tells the caller of a queued thread what it waits for.
-func (v *View) queuedNext(ctx context.Context) string {
+func (v *View) queuedNext(ctx context.Context, rec thread.Record) string {
 	const next = "wait_threads with this thread_id; cancel_thread to take it out of the queue"
+	if why := v.Threads.NoWorker(ctx, rec); why != "" {
+		return why + ": " + next
+	}
 	load, err := v.Threads.Store.QueueLoad(ctx)
 	if err != nil {
 		return next
+	}
+	if v.Threads.Fleet != nil {
+		return fmt.Sprintf("%d threads run, and %d are queued for a worker: "+next, load.Occupied, load.Queued)
 	}
 	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: "+next,
 		load.Occupied, load.Queued)

@@ -99,9 +99,12 @@ func (e maskedError) Unwrap() error { return e.error }
 // sharedStore is the store of a project whose threads other machines have, too. It is made
 // with the first thread.
 func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
-	opened := func(st *postgres.Store, err error) (store.Store, error) {
+	opened := func(ctx context.Context, server *postgres.Server, st *postgres.Store, err error) (store.Store, error) {
 		if err != nil || st == nil {
 			return nil, p.state.site.fault(err)
+		}
+		if err := p.sameSigner(ctx, server); err != nil {
+			return nil, errors.Join(err, st.Close())
 		}
 		p.rows.Store(st)
 		rows := relocate.Rows(st)
@@ -117,7 +120,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 			return nil, err
 		}
 		st, err := server.Find(ctx, p.state.site.project)
-		return opened(st, err)
+		return opened(ctx, server, st, err)
 	}
 	create := func(ctx context.Context) (store.Store, error) {
 		if _, err := p.state.Make(); err != nil {
@@ -128,9 +131,22 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 			return nil, err
 		}
 		st, err := server.Project(ctx, p.state.site.project)
-		return opened(st, err)
+		return opened(ctx, server, st, err)
 	}
 	return late.New(find, create)
+}
+
+// sameSigner refuses a project whose threads another key signs than this machine has:
+// neither could the threads of one run on the other, nor would they verify.
+func (p *project) sameSigner(ctx context.Context, server *postgres.Server) error {
+	own := p.state.Home().Seal.Fingerprint()
+	signer, err := server.Signer(ctx, p.state.site.project, own)
+	if err != nil || signer == own {
+		return p.state.site.fault(err)
+	}
+	return tool.Faultf(tool.CodeStore, "what the threads of %s leave is signed by key %s, and this machine has %s", p.state.site.project, signer, own).
+		WithHint("Tell the person: each machine of a fleet needs the same key.").
+		WithTry("put the file of that key on this machine, and rye-mcp config set --user store store.key FILE; rye-mcp help postgres")
 }
 
 // fallBack keeps the threads of this process on this machine where the user allows that and

@@ -221,7 +221,7 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
 	}
 	if p.state.site.shared() {
-		return p.sharedStore(sys, log) //nolint:contextcheck // a sender outlives every call
+		return p.sharedStore(sys, log)
 	}
 	find := func(context.Context) (store.Store, error) {
 		found, err := p.state.Find()

@@ -109,7 +109,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 		p.rows.Store(st)
 		rows := relocate.Rows(st)
 		p.flows.Store(&rows)
-		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil
+		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
 	}
 	find := func(ctx context.Context) (store.Store, error) {
 		if _, err := p.state.Find(); err != nil {

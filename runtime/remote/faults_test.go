@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
 )
 
 // TestServerAway: a checkpoint waits for a server that comes back, and fails where it does
@@ -222,6 +223,7 @@ func moveLarge(m *machine) error {
 
 // TestLarge: a large transcript is shipped and copied a page at a time.
 func TestLarge(t *testing.T) {
+	alloctest.NotUnderRace(t)
 	if _, err := peak(); err != nil {
 		t.Skip(err)
 	}

@@ -29,13 +29,19 @@ func Size(most int) int {
 	return min(most, 256<<10)
 }
 
+// NotUnderRace skips a test that measures memory where the race detector's would be counted.
+func NotUnderRace(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("the race detector's memory would be counted")
+	}
+}
+
 // Linear reads each of the inputs and fails where that allocates more than factor times
 // its size. Under the race detector the test is skipped, as more is counted there.
 func Linear(t *testing.T, factor int, inputs map[string]string, read func(name string, input []byte)) {
 	t.Helper()
-	if raceDetector {
-		t.Skip("the race detector's allocations would be counted")
-	}
+	NotUnderRace(t)
 	for name, input := range inputs {
 		used := Bytes(func() { read(name, []byte(input)) })
 		if most := uint64(factor) * uint64(max(len(input), 64<<10)); used > most {

@@ -79,21 +79,28 @@ func BenchmarkThread(b *testing.B) {
 	})
 }
 
+// running is a thread that runs, and the store as its runner writes.
+func running(b *testing.B, st store.Store) (thread.ID, storetest.Any) {
+	b.Helper()
+	rec, _, err := store.Register(b.Context(), st, newThread("d", ""), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	as := storetest.As(st)
+	if _, err := as.Apply(b.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
+		b.Fatal(err)
+	}
+	return rec.ThreadID, as
+}
+
 // BenchmarkFencedWrite is one write of a runner, which names its run.
 func BenchmarkFencedWrite(b *testing.B) {
 	engines(b, func(b *testing.B, st store.Store) {
-		rec, _, err := store.Register(b.Context(), st, newThread("d", ""), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		as := storetest.As(st)
-		if _, err := as.Apply(b.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
-			b.Fatal(err)
-		}
+		id, as := running(b, st)
 		turns := 0
 		for b.Loop() {
 			turns++
-			if err := as.RecordCost(b.Context(), rec.ThreadID, thread.Cost{Turns: turns}, 0); err != nil {
+			if err := as.RecordCost(b.Context(), id, thread.Cost{Turns: turns}, 0); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -103,19 +110,12 @@ func BenchmarkFencedWrite(b *testing.B) {
 // BenchmarkWake is the time from before a commit until another connection has noticed it.
 func BenchmarkWake(b *testing.B) {
 	engines(b, func(b *testing.B, st store.Store) {
-		rec, _, err := store.Register(b.Context(), st, newThread("d", ""), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		as := storetest.As(st)
-		if _, err := as.Apply(b.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
-			b.Fatal(err)
-		}
+		id, as := running(b, st)
 		changes := st.Changes(b.Context())
 		turns := 0
 		for b.Loop() {
 			turns++
-			if err := as.RecordCost(b.Context(), rec.ThreadID, thread.Cost{Turns: turns}, 0); err != nil {
+			if err := as.RecordCost(b.Context(), id, thread.Cost{Turns: turns}, 0); err != nil {
 				b.Fatal(err)
 			}
 			<-changes

@@ -15,13 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/mirror"
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -85,8 +83,8 @@ func (m *mirroring) note(id thread.ID) {
 	}
 }
 
-// Changed implements [announce.Mirror]. A process that sends at the moment looks again
-// before it ends; else one is started, unless the server could not be reached lately.
+// Changed implements [announce.Mirror]. It starts a sender, unless one is at work or the
+// server could not be reached lately.
 func (m *mirroring) Changed() {
 	if !m.wasOn() {
 		return
@@ -119,31 +117,11 @@ func (m *mirroring) startMirrorSender() error {
 	if belowThread(m.sys) && len(m.sys.Outer) == 0 || !m.mirrorRest().Over(m.sys.Now()) {
 		return nil
 	}
-	hold, err := m.life.Lease(mirrorCommand)
-	if errors.Is(err, life.ErrHeld) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := hold.Release(); err != nil {
-		return err
-	}
-	executable, err := m.sys.Executable()
-	if err != nil {
+	if sending, err := m.isSending(mirrorCommand); err != nil || sending {
 		return err
 	}
 	environ := slices.Concat(m.sys.Outer, m.sys.Environ)
-	secrets, err := handedToSenders(m.project, m.mirrorKey(environ)...)
-	if err != nil {
-		return err
-	}
-	_, err = process.Detach(process.Spec{
-		Path: executable, Args: []string{threadCommand, mirrorCommand, "--project", m.path},
-		Env: unmarked(environ), Secrets: secrets,
-		Dir: m.resolver.Roots().User, LogPath: filepath.Join(m.state.Home().Dir, "mirror.log"),
-	})
-	return err
+	return m.startSender(m.sys, mirrorCommand, unmarked(environ), m.mirrorKey(environ)...)
 }
 
 // mirrorKey is the variable of an environment that has the key of the mirror.
@@ -238,46 +216,18 @@ func (m *mirroring) senderTo(there *mirror.Mirror) *mirror.Sender {
 }
 
 func newMirrorCommand(sys System, opts *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   mirrorCommand,
-		Short: "Send the copies of threads that are due",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return sendCopies(cmd.Context(), sys, *opts) },
-	}
+	return newSenderCommand(sys, opts, mirrorCommand, "Send the copies of threads that are due", sendCopies)
 }
 
-// sendCopies is the whole of a sender's process.
-func sendCopies(ctx context.Context, sys System, opts options) error {
-	entries, err := process.InheritSecrets()
+func sendCopies(ctx context.Context, with sending) error {
+	there, err := with.mirroring.mirrorOf(with.sys, with.log)
 	if err != nil {
-		return err
-	}
-	dir, err := projectDir(sys, opts)
-	if err != nil {
-		return err
-	}
-	in := spawn.Inherited(entries)
-	sys = sys.handedStore(in, dir).withSecrets(in.Variables)
-	state, _, err := homeOf(ctx, sys, dir)
-	if err != nil {
-		return err
-	}
-	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "mirror.log")))
-	p, err := assembleAround(ctx, sys, state, log, threadStore, threadItems{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = p.Close() }()
-	there, err := p.mirroring.mirrorOf(sys, log)
-	if err != nil {
-		log.Error().Err(err).Msg("mirror: copies stay due until the settings can be used")
 		return err
 	}
 	defer there.Client.Close()
-	sender := p.mirroring.senderTo(there)
+	sender := with.mirroring.senderTo(there)
 	sender.Lingers = true
-	if _, err := sender.Run(ctx); err != nil && !errors.Is(err, life.ErrHeld) {
-		log.Error().Err(err).Msg("mirror: what is due is left for the next sender")
+	if _, err := sender.Run(ctx); !errors.Is(err, life.ErrHeld) {
 		return err
 	}
 	return nil

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
-
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -44,7 +41,7 @@ func (p *project) withNotices(sys System, inner store.Store, log zerolog.Logger)
 			return err == nil && set.Wants(string(kind))
 		},
 		Send: func() {
-			if err := p.startSender(sys); err != nil {
+			if err := p.startNotifier(sys); err != nil {
 				log.Warn().Err(err).Msg("notifications: no sender could be started; the next one sends what is due")
 			}
 		},
@@ -57,36 +54,10 @@ func notifyFile(user string) string {
 	return filepath.Join(user, ".ai", "config", filepath.FromSlash(config.NotifyFile))
 }
 
-// startSender starts a process that sends what is due. It belongs to no thread and to no
-// server: both may end at once.
-func (p *project) startSender(sys System) error {
-	executable, err := sys.Executable()
-	if err != nil {
-		return err
-	}
-	secrets, err := handedToSenders(p)
-	if err != nil {
-		return err
-	}
-	_, err = process.Detach(process.Spec{
-		Path: executable, Args: []string{threadCommand, notifyCommand, "--project", p.path},
-		Env: senderEnv(slices.Concat(sys.Outer, sys.Environ)), Secrets: secrets, Dir: p.resolver.Roots().User, LogPath: p.notifyLog(),
-	})
-	return err
+// startNotifier starts a process that sends the notices that are due.
+func (p *project) startNotifier(sys System) error {
+	return p.startSender(sys, notifyCommand, senderEnv(slices.Concat(sys.Outer, sys.Environ)))
 }
-
-// handedToSenders is what a process that sends gets beside its environment.
-func handedToSenders(p *project, more ...string) ([]string, error) {
-	entries := append([]string{}, more...)
-	handed := p.state.site.handOver()
-	if handed == nil {
-		return entries, nil
-	}
-	entry, err := handed.Entry()
-	return append(entries, entry), err
-}
-
-func (p *project) notifyLog() string { return filepath.Join(p.state.Home().Dir, "notify.log") }
 
 // senderEnv is what of an environment a sender, and the program that it runs, get: no
 // keys, nothing that makes it a part of a thread, and what a desktop is found by.
@@ -104,9 +75,9 @@ func senderEnv(environ []string) []string {
 	return env
 }
 
-// sendLeftovers starts a sender when something is due that nobody was started for, as
+// sendLeftNotices starts a sender when something is due that nobody was started for, as
 // when the process that made the change was killed at once.
-func (p *project) sendLeftovers(ctx context.Context, sys System) error {
+func (p *project) sendLeftNotices(ctx context.Context, sys System) error {
 	sender, err := p.sender(sys, zerolog.Nop())
 	if err != nil || sender == nil {
 		return err
@@ -114,51 +85,17 @@ func (p *project) sendLeftovers(ctx context.Context, sys System) error {
 	if due, err := sender.IsDue(ctx); err != nil || !due {
 		return err
 	}
-	return p.startSender(sys) //nolint:contextcheck // it outlives the server
+	return p.startNotifier(sys) //nolint:contextcheck // it outlives the server
 }
 
 func newNotifyCommand(sys System, opts *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   notifyCommand,
-		Short: "Send the notifications that are due",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return sendNotices(cmd.Context(), sys, *opts) },
-	}
-}
-
-// sendNotices is the whole of a sender's process.
-func sendNotices(ctx context.Context, sys System, opts options) error {
-	entries, err := process.InheritSecrets()
-	if err != nil {
-		return err
-	}
-	dir, err := projectDir(sys, opts)
-	if err != nil {
-		return err
-	}
-	sys = sys.handedStore(spawn.Inherited(entries), dir)
-	state, err := newState(ctx, sys, dir)
-	if err != nil {
-		return err
-	}
-	if _, err := state.Find(); err != nil {
-		return err
-	}
-	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "notify.log")))
-	p, err := assembleAround(ctx, sys, state, log, threadStore, threadItems{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = p.Close() }()
-	sender, err := p.sender(sys, log)
-	if err != nil || sender == nil {
-		return err
-	}
-	if err := sender.Run(ctx); err != nil {
-		log.Error().Err(err).Msg("notifications: what is due is left for the next sender")
-		return err
-	}
-	return nil
+	return newSenderCommand(sys, opts, notifyCommand, "Send the notifications that are due", func(ctx context.Context, with sending) error {
+		sender, err := with.sender(with.sys, with.log)
+		if err != nil || sender == nil {
+			return err
+		}
+		return sender.Run(ctx)
+	})
 }
 
 // sender sends by the user's settings; nil when there are none, or no store.

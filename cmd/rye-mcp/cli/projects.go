@@ -346,7 +346,7 @@ func (ps *projects) sweep(p *served) {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("sweep for dead threads")
 		return
 	}
-	if err := p.sendLeftovers(p.ctx, ps.sys); err != nil {
+	if err := p.sendLeftNotices(p.ctx, ps.sys); err != nil {
 		ps.log.Warn().Err(err).Str("project", p.path).Msg("notifications that are due")
 	}
 	if err := p.sendLeftTraces(p.ctx, ps.sys, ps.log); err != nil {

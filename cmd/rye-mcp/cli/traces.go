@@ -2,13 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -18,7 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/telemetry"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -89,8 +84,7 @@ func (t *traces) Ending(id thread.ID) {
 	}
 }
 
-// Ended implements [announce.Traces]. A process that sends at the moment
-// looks again before it ends; else one is started.
+// Ended implements [announce.Traces]. It starts a sender unless one is at work.
 func (t *traces) Ended() {
 	if err := t.startUnlessSending(); err != nil {
 		t.log.Warn().Err(err).Msg("traces: no sender could be started; the next one sends what is due")
@@ -100,33 +94,11 @@ func (t *traces) Ended() {
 func (p *project) due() due.Notes { return telemetry.NotesIn(p.state.Home().Traces()) }
 
 func (t *traces) startUnlessSending() error {
-	hold, err := t.life.Lease(tracesCommand)
-	if errors.Is(err, life.ErrHeld) {
-		return nil
-	}
-	if err != nil {
+	if sending, err := t.isSending(tracesCommand); err != nil || sending {
 		return err
 	}
-	if err := hold.Release(); err != nil {
-		return err
-	}
-	executable, err := t.sys.Executable()
-	if err != nil {
-		return err
-	}
-	secrets, err := handedToSenders(t.project, t.variables...)
-	if err != nil {
-		return err
-	}
-	_, err = process.Detach(process.Spec{
-		Path: executable, Args: []string{threadCommand, tracesCommand, "--project", t.path},
-		Env: unmarked(slices.Concat(t.sys.Outer, t.sys.Environ)), Secrets: secrets,
-		Dir: t.resolver.Roots().User, LogPath: t.tracesLog(),
-	})
-	return err
+	return t.startSender(t.sys, tracesCommand, unmarked(slices.Concat(t.sys.Outer, t.sys.Environ)), t.variables...)
 }
-
-func (p *project) tracesLog() string { return filepath.Join(p.state.Home().Dir, "traces.log") }
 
 // unmarked is what of an environment a sender of spans gets: no keys, and nothing that
 // makes it a part of a thread.
@@ -152,45 +124,13 @@ func (p *project) sendLeftTraces(ctx context.Context, sys System, log zerolog.Lo
 }
 
 func newTracesCommand(sys System, opts *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   tracesCommand,
-		Short: "Send the spans that are due",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return sendTraces(cmd.Context(), sys, *opts) },
-	}
-}
-
-// sendTraces is the whole of a sender's process.
-func sendTraces(ctx context.Context, sys System, opts options) error {
-	variables, err := process.InheritSecrets()
-	if err != nil {
-		return err
-	}
-	dir, err := projectDir(sys, opts)
-	if err != nil {
-		return err
-	}
-	sys = sys.handedStore(spawn.Inherited(variables), dir)
-	state, _, err := homeOf(ctx, sys, dir)
-	if err != nil {
-		return err
-	}
-	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "traces.log")))
-	settings, wanted, err := telemetry.SettingsFrom(lookUp(variables), serviceName, version())
-	if err != nil || !wanted {
-		log.Error().Err(err).Msg("traces: they stay due until the variables can be used")
-		return err
-	}
-	p, err := assembleAround(ctx, sys, state, log, threadStore, threadItems{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = p.Close() }()
-	if err := p.tracesSender(sys, settings, log).Run(ctx); err != nil {
-		log.Error().Err(err).Msg("traces: what is due is left for the next sender")
-		return err
-	}
-	return nil
+	return newSenderCommand(sys, opts, tracesCommand, "Send the spans that are due", func(ctx context.Context, with sending) error {
+		settings, wanted, err := telemetry.SettingsFrom(lookUp(with.variables), serviceName, version())
+		if err != nil || !wanted {
+			return err
+		}
+		return with.tracesSender(with.sys, settings, with.log).Run(ctx)
+	})
 }
 
 func (p *project) tracesSender(sys System, settings telemetry.Settings, log zerolog.Logger) *telemetry.Sender {

@@ -86,17 +86,7 @@ func forkFromMirror(ctx context.Context, sys System, opts options, p *project, g
 	if err != nil {
 		return err
 	}
-	if !flags.json {
-		_, _ = fmt.Fprintf(sys.Stderr, "thread %s\n", started.ThreadID)
-	}
-	result, err := watchRun(ctx, sys, opts, p, started, flags.json)
-	if err != nil {
-		return err
-	}
-	if flags.json {
-		return tellJSON(sys, runJSON{started.ThreadID, result}, result)
-	}
-	return tellRun(sys, started.ThreadID, result)
+	return showStarted(ctx, sys, opts, p, started, flags.json)
 }
 
 // mirrorID is the thread there that is named: by its own id, or by that of a thread here.

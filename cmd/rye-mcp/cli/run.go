@@ -137,17 +137,33 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if err != nil {
 		return err
 	}
-	if !flags.json {
+	return showStarted(ctx, sys, opts, p, started, flags.json)
+}
+
+// showStarted names a thread that a command has started, and shows its run.
+func showStarted(ctx context.Context, sys System, opts options, p *project, started view.Started, asJSON bool) error {
+	if !asJSON {
 		_, _ = fmt.Fprintf(sys.Stderr, "thread %s\n", started.ThreadID)
 	}
-	result, err := watchRun(ctx, sys, opts, p, started, flags.json)
+	return showRun(ctx, sys, opts, p, started, asJSON, func(run runJSON) any { return run })
+}
+
+// showRun follows the run of a thread that a command has started, and tells how it ended:
+// a person, or as the JSON that object makes of it.
+func showRun(
+	ctx context.Context, sys System, opts options, p *project, started view.Started, asJSON bool, object func(runJSON) any,
+) error {
+	result, err := watchRun(ctx, sys, opts, p, started, asJSON)
 	if err != nil {
 		return err
 	}
-	if flags.json {
-		return tellJSON(sys, runJSON{started.ThreadID, result}, result)
+	if !asJSON {
+		return tellRun(sys, started.ThreadID, result)
 	}
-	return tellRun(sys, started.ThreadID, result)
+	if err := writeJSON(sys.Stdout, object(runJSON{started.ThreadID, result})); err != nil {
+		return err
+	}
+	return runVerdict(result)
 }
 
 // atTerminal is the person who has given a command.
@@ -358,15 +374,6 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 type runJSON struct {
 	ThreadID thread.ID `json:"thread_id"`
 	view.Result
-}
-
-// tellJSON writes what a command says of the thread that it started, and chooses
-// the exit code by how that ended.
-func tellJSON(sys System, told any, r view.Result) error {
-	if err := writeJSON(sys.Stdout, told); err != nil {
-		return err
-	}
-	return runVerdict(r)
 }
 
 // tellRun tells a person how the thread ended that a command has started.

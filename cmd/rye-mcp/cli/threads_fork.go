@@ -99,12 +99,7 @@ func forkThread(
 		_, err := fmt.Fprintln(sys.Stdout, id)
 		return err
 	}
-	result, err := watchRun(ctx, sys, opts, p, *forked.Run, asJSON)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return tellJSON(sys, forkedJSON{runJSON{id, result}, forked.ForkedFrom, forked.AtTurn, forked.Turns, forked.Shortened}, result)
-	}
-	return tellRun(sys, id, result)
+	return showRun(ctx, sys, opts, p, *forked.Run, asJSON, func(run runJSON) any {
+		return forkedJSON{run, forked.ForkedFrom, forked.AtTurn, forked.Turns, forked.Shortened}
+	})
 }

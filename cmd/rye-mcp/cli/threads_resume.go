@@ -126,14 +126,7 @@ func resumeThread(
 			_, _ = fmt.Fprintln(sys.Stderr, "its conversation is too long for the model: it has a record of the work and the last messages")
 		}
 	}
-	result, err := watchRun(ctx, sys, opts, p, resumed.NewThreadResult, asJSON)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return tellJSON(sys, resumedJSON{
-			runJSON{id, result}, resumed.OldThreadID, resumed.ReconstructedTurns, resumed.Shortened,
-		}, result)
-	}
-	return tellRun(sys, id, result)
+	return showRun(ctx, sys, opts, p, resumed.NewThreadResult, asJSON, func(run runJSON) any {
+		return resumedJSON{run, resumed.OldThreadID, resumed.ReconstructedTurns, resumed.Shortened}
+	})
 }

@@ -44,16 +44,7 @@ var shared = crowdtest.Engine{
 		}
 		return pgx.CollectRows(rows, pgx.RowTo[thread.ID])
 	},
-	Lock: func(path string) (release func() error, err error) {
-		lock, err := process.Acquire(path)
-		if errors.Is(err, process.ErrLocked) {
-			return nil, store.ErrTaken
-		}
-		if err != nil {
-			return nil, err
-		}
-		return lock.Release, nil
-	},
+	Lock: crowdtest.Locks(process.Acquire, process.ErrLocked),
 }
 
 func TestLedgerSurvivesKills(t *testing.T) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -35,16 +34,7 @@ var shared = crowdtest.Engine{
 		})
 		return ids, err
 	},
-	Lock: func(path string) (release func() error, err error) {
-		lock, err := process.Acquire(path)
-		if errors.Is(err, process.ErrLocked) {
-			return nil, store.ErrTaken
-		}
-		if err != nil {
-			return nil, err
-		}
-		return lock.Release, nil
-	},
+	Lock: crowdtest.Locks(process.Acquire, process.ErrLocked),
 }
 
 func TestLedgerSurvivesKills(t *testing.T) {

@@ -27,6 +27,21 @@ type Engine struct {
 	Lock func(path string) (release func() error, err error)
 }
 
+// Locks are the [Engine.Lock] of processes that take locks with acquire, whose error is
+// taken where another process has the lock. No store knows how processes do that.
+func Locks[L interface{ Release() error }](acquire func(path string) (L, error), taken error) func(path string) (func() error, error) {
+	return func(path string) (release func() error, err error) {
+		lock, err := acquire(path)
+		if errors.Is(err, taken) {
+			return nil, store.ErrTaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		return lock.Release, nil
+	}
+}
+
 // roleVar makes a process of the test binary play a role instead of testing.
 const roleVar = "STORE_CROWD_ROLE"
 

@@ -45,18 +45,14 @@ func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (c
 // Link implements [store.Registry]. It is on disk when it returns.
 func (s *Store) Link(ctx context.Context, id, successor thread.ID, at time.Time) error {
 	err := s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE threads SET continuation_thread_id = ?1, updated_at = ?2, retry_at = NULL
+		changed, err := changeIn(ctx, tx, `UPDATE threads SET continuation_thread_id = ?1, updated_at = ?2, retry_at = NULL
 			WHERE thread_id = ?3 AND continuation_thread_id IS NULL AND status NOT IN ('created', 'running')
 			AND EXISTS (SELECT 1 FROM threads next WHERE next.thread_id = ?1 AND next.continuation_of = ?3
 				AND next.status = 'created' AND next.cancel_requested_at IS NULL)`, successor, millis(at), id)
-		if err != nil {
-			return err
-		}
-		changed, err := res.RowsAffected()
 		switch {
 		case err != nil:
 			return err
-		case changed == 1:
+		case changed:
 			return passOnMessages(ctx, tx, id, successor)
 		}
 		return whyNotLinked(ctx, tx, id, successor)
@@ -100,12 +96,9 @@ func handOn(ctx context.Context, tx *sql.Tx, c store.Change) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.ExecContext(ctx, `UPDATE threads SET continuation_thread_id = ?1, queue_position = NULL
+	linked, err := changeIn(ctx, tx, `UPDATE threads SET continuation_thread_id = ?1, queue_position = NULL
 		WHERE thread_id = ?2 AND EXISTS (SELECT 1 FROM threads next WHERE next.thread_id = ?1 AND next.continuation_of = ?2)`, next, id)
-	if err != nil {
-		return err
-	}
-	if linked, err := res.RowsAffected(); err != nil || linked == 0 {
+	if err != nil || !linked {
 		return err
 	}
 	if err := passOnMessages(ctx, tx, id, next); err != nil {

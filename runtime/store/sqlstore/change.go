@@ -147,11 +147,8 @@ func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens in
 // updateOne runs a guarded update of one row that leaves its state alone.
 func (r *runner) updateOne(ctx context.Context, level Durability, query string, args ...any) error {
 	return r.registry.Write(ctx, level, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+		changed, err := changeIn(ctx, tx, query, args...)
+		if err != nil || changed {
 			return err
 		}
 		return r.refused(ctx, tx, "")

@@ -26,12 +26,9 @@ func (s handoffs) AskHandoff(ctx context.Context, id thread.ID, r thread.Handoff
 		return fmt.Errorf("ask for a handoff: %w", err)
 	}
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE threads SET handoff_asked_at = ?1, handoff_asked = ?2, updated_at = CASE WHEN updated_at < ?1 THEN ?1 ELSE updated_at END
+		changed, err := changeIn(ctx, tx, `UPDATE threads SET handoff_asked_at = ?1, handoff_asked = ?2, updated_at = CASE WHEN updated_at < ?1 THEN ?1 ELSE updated_at END
 			WHERE thread_id = ?3 AND status = 'running' AND cancel_requested_at IS NULL`, millis(r.At), string(asked), id)
-		if err != nil {
-			return err
-		}
-		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+		if err != nil || changed {
 			return err
 		}
 		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))

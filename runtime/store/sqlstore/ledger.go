@@ -78,20 +78,13 @@ func sameReservation(row store.Budget, parent thread.ID, amount thread.Micros) e
 // hold adds amount to what the children of a parent hold, if it has that much
 // left.
 func hold(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros, at time.Time) error {
-	res, err := tx.ExecContext(ctx, `UPDATE budgets SET reserved_spend = reserved_spend + ?, updated_at = ?
+	changed, err := changeIn(ctx, tx, `UPDATE budgets SET reserved_spend = reserved_spend + ?, updated_at = ?
 		WHERE thread_id = ? AND status = 'active' AND max_spend - actual_spend - reserved_spend - pledged_spend >= ?`,
 		int64(amount), millis(at), parent, int64(amount))
-	if err != nil {
+	if err != nil || changed {
 		return err
 	}
-	changed, err := res.RowsAffected()
-	if err != nil {
-		return err
-	}
-	if changed == 0 {
-		return insufficient(ctx, tx, parent, amount)
-	}
-	return nil
+	return insufficient(ctx, tx, parent, amount)
 }
 
 // insufficient says why nothing could be taken from the parent.

@@ -26,7 +26,7 @@ const relateSQL = `UPDATE threads SET
 
 // Relate implements [store.Mender].
 func (s Mender) Relate(ctx context.Context, id thread.ID, was, now store.Relatives) (changed bool, err error) {
-	changed, err = change(ctx, s.registry, relateSQL,
+	changed, err = change(ctx, s.registry, Durable, relateSQL,
 		orNull(now.Parent), orNull(now.ContinuationOf), orNull(now.ContinuedBy), orNull(now.ChainRoot), id,
 		orNull(was.Parent), orNull(was.ContinuationOf), orNull(was.ContinuedBy), orNull(was.ChainRoot))
 	if err != nil {
@@ -50,7 +50,7 @@ func (s Mender) Correct(ctx context.Context, rec thread.Record) (changed bool, e
 	}
 	result, err := json.Marshal(rec.Outcome)
 	if err == nil {
-		changed, err = change(ctx, s.registry, correctSQL, rec.Kind, rec.Directive, rec.Status, string(result),
+		changed, err = change(ctx, s.registry, Durable, correctSQL, rec.Kind, rec.Directive, rec.Status, string(result),
 			rec.Cost.Turns, rec.Cost.InputTokens, rec.Cost.OutputTokens, rec.Cost.CacheReadTokens, rec.Cost.CacheWriteTokens,
 			int64(rec.Cost.Spend), rec.ThreadID, rec.Run, millis(rec.UpdatedAt))
 	}
@@ -109,20 +109,6 @@ func noteGone(metadata []byte, since time.Time) (noted []byte, differs bool, err
 	return []byte(asKept(members)), true, nil
 }
 
-// change runs a guarded update of one row, which is on disk when it returns.
-func change(ctx context.Context, d Database, query string, args ...any) (changed bool, err error) {
-	err = d.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		changed = n > 0
-		return err
-	})
-	return changed && err == nil, err
-}
-
 // Budgets implements [store.Mender].
 func (s Mender) Budgets(ctx context.Context, ids []thread.ID) (found map[thread.ID]store.Budget, err error) {
 	err = s.ledger.Read(ctx, func(ctx context.Context, db *sql.DB) error {
@@ -169,16 +155,11 @@ func (s Mender) Recount(ctx context.Context, id thread.ID, was, own thread.Micro
 		return false, fmt.Errorf("recount the budget of %s: %s %w", id, own, errUnfit)
 	}
 	err = s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		changed = false
-		res, err := tx.ExecContext(ctx, `UPDATE budgets SET actual_spend = ?1 + CASE WHEN actual_spend > own_spend THEN actual_spend - own_spend ELSE 0 END, own_spend = ?1
+		changed, err = changeIn(ctx, tx, `UPDATE budgets SET actual_spend = ?1 + CASE WHEN actual_spend > own_spend THEN actual_spend - own_spend ELSE 0 END, own_spend = ?1
 			WHERE thread_id = ?2 AND status = 'settled' AND own_spend = ?3 AND own_spend <> ?1`, int64(own), id, int64(was))
-		if err != nil {
+		if err != nil || !changed {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		changed = true
 		_, err = sumBudgets(ctx, tx, s.dialect)
 		return err
 	})

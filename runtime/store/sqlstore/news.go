@@ -73,19 +73,11 @@ func (s *Store) Untold(ctx context.Context, key string) ([]thread.News, error) {
 // Tell implements [store.News]. It is not waited to disk: after a loss of power there
 // is no client that knows.
 func (s *Store) Tell(ctx context.Context, seqs []int64) error {
-	err := s.change(ctx, Relaxed, "UPDATE news SET told = 1 WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", jsonList(seqs))
+	_, err := change(ctx, s.registry, Relaxed, "UPDATE news SET told = 1 WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", jsonList(seqs))
 	if err != nil {
 		return fmt.Errorf("record what a client was told: %w", err)
 	}
 	return nil
-}
-
-// change runs one statement as a transaction.
-func (s *Store) change(ctx context.Context, level Durability, query string, args ...any) error {
-	return s.registry.Write(ctx, level, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, query, args...)
-		return err
-	})
 }
 
 // Works implements [store.News].
@@ -142,16 +134,8 @@ func (s *Store) Inherit(ctx context.Context, from string, to thread.Origin) erro
 // NoteBudget implements [store.Notices]. It is not waited to disk: the spend that it is
 // about is neither.
 func (s *Store) NoteBudget(ctx context.Context, id thread.ID, at time.Time) (first bool, err error) {
-	err = s.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `INSERT INTO news (kind, thread_id, at, told) VALUES ('budget_80', ?, ?, 1)
-			ON CONFLICT DO NOTHING`, id, millis(at))
-		if err != nil {
-			return err
-		}
-		changed, err := res.RowsAffected()
-		first = changed == 1
-		return err
-	})
+	first, err = change(ctx, s.registry, Local, `INSERT INTO news (kind, thread_id, at, told) VALUES ('budget_80', ?, ?, 1)
+		ON CONFLICT DO NOTHING`, id, millis(at))
 	if err != nil {
 		return false, fmt.Errorf("note the budget of %s: %w", id, err)
 	}
@@ -186,7 +170,7 @@ func (s *Store) DueNotices(ctx context.Context, after int64, since time.Time, mo
 
 // ClaimNotice implements [store.Notices]. It is on disk when it returns.
 func (s *Store) ClaimNotice(ctx context.Context, seq int64) error {
-	err := s.change(ctx, Durable, "UPDATE news SET notified = ? WHERE seq = ? AND notified = ?", noticeClaimed, seq, noticeDue)
+	_, err := change(ctx, s.registry, Durable, "UPDATE news SET notified = ? WHERE seq = ? AND notified = ?", noticeClaimed, seq, noticeDue)
 	if err != nil {
 		return fmt.Errorf("claim a notice: %w", err)
 	}
@@ -195,7 +179,7 @@ func (s *Store) ClaimNotice(ctx context.Context, seq int64) error {
 
 // EndNotice implements [store.Notices].
 func (s *Store) EndNotice(ctx context.Context, seq int64) error {
-	if err := s.change(ctx, Relaxed, "UPDATE news SET notified = ? WHERE seq = ?", noticeDone, seq); err != nil {
+	if _, err := change(ctx, s.registry, Relaxed, "UPDATE news SET notified = ? WHERE seq = ?", noticeDone, seq); err != nil {
 		return fmt.Errorf("end a notice: %w", err)
 	}
 	return nil

@@ -59,13 +59,10 @@ func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 		if rec.Status != thread.Running {
 			return fmt.Errorf("thread %s is %s: %w", q.ThreadID, rec.Status, thread.ErrSettled)
 		}
-		res, err := tx.ExecContext(ctx, `INSERT INTO questions (question_id, thread_id, kind, code, text, details, asked_at, deadline_at)
+		asked, err := changeIn(ctx, tx, `INSERT INTO questions (question_id, thread_id, kind, code, text, details, asked_at, deadline_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (question_id) DO NOTHING`,
 			q.ID, q.ThreadID, q.Kind, q.Code, q.Text, string(details), millis(q.AskedAt), millis(q.DeadlineAt))
-		if err != nil {
-			return err
-		}
-		if asked, err := res.RowsAffected(); err != nil || asked == 0 {
+		if err != nil || !asked {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, askedSQL, q.ThreadID, q.ID, millis(q.AskedAt))
@@ -85,16 +82,11 @@ func (s *Store) Answer(ctx context.Context, id string, a thread.Answer) (q threa
 	}
 	var first bool
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?
+		first, err = changeIn(ctx, tx, `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?
 			WHERE question_id = ? AND answer IS NULL`, string(answer), a.By, millis(a.At), id)
 		if err != nil {
 			return err
 		}
-		changed, err := res.RowsAffected()
-		if err != nil {
-			return err
-		}
-		first = changed == 1
 		q, err = scanQuestion(tx.QueryRowContext(ctx, questionSQL, id))
 		return noQuestion(err, id)
 	})

@@ -38,6 +38,26 @@ func answered[T any](found any, err error) (answer T, _ error) {
 	return found.(T), nil
 }
 
+// change runs one guarded statement as a transaction, and reports whether it has changed a
+// row. Other than with [update], what it reads of other rows holds.
+func change(ctx context.Context, d Database, level Durability, query string, args ...any) (changed bool, err error) {
+	err = d.Write(ctx, level, func(ctx context.Context, tx *sql.Tx) (err error) {
+		changed, err = changeIn(ctx, tx, query, args...)
+		return err
+	})
+	return changed && err == nil, err
+}
+
+// changeIn is change in a transaction that does more.
+func changeIn(ctx context.Context, tx *sql.Tx, query string, args ...any) (changed bool, err error) {
+	res, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
+	rows, err := res.RowsAffected()
+	return rows > 0, err
+}
+
 // update runs a statement that changes the row of a thread, at most, as a transaction of
 // its own, and where the answer to q is remembered, has it remembered as change leaves it: a
 // thread looks at its own row after each write to it. It reports whether the row was

@@ -129,13 +129,10 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	if n.ParentEnded {
 		return countLateSpawn(ctx, tx, n)
 	}
-	res, err := tx.ExecContext(ctx, `UPDATE threads SET spawn_count = spawn_count + ?1, updated_at = ?2
+	changed, err := changeIn(ctx, tx, `UPDATE threads SET spawn_count = spawn_count + ?1, updated_at = ?2
 		WHERE thread_id = ?3 AND status = 'running' AND cancel_requested_at IS NULL AND spawn_count + ?1 <= ?4`,
 		spawnsOf(n), millis(n.Now), n.ParentID, n.MaxSpawns)
-	if err != nil {
-		return err
-	}
-	if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+	if err != nil || changed {
 		return err
 	}
 	if err := mayStart(ctx, tx, n); err != nil {

@@ -42,16 +42,8 @@ func (s retries) DueRetries(ctx context.Context, at time.Time, most int) (due []
 
 // DropRetry implements [store.Retries].
 func (s retries) DropRetry(ctx context.Context, id thread.ID, why string, at time.Time) (dropped bool, err error) {
-	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE threads SET retry_at = NULL, retry_note = ?, updated_at = ?
-			WHERE thread_id = ? AND retry_at IS NOT NULL`, why, millis(at), id)
-		if err != nil {
-			return err
-		}
-		changed, err := res.RowsAffected()
-		dropped = changed == 1
-		return err
-	})
+	dropped, err = change(ctx, s.registry, Durable, `UPDATE threads SET retry_at = NULL, retry_note = ?, updated_at = ?
+		WHERE thread_id = ? AND retry_at IS NOT NULL`, why, millis(at), id)
 	if err != nil {
 		return false, fmt.Errorf("drop the retry of %s: %w", id, err)
 	}

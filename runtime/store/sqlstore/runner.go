@@ -94,11 +94,8 @@ func (r *runner) spendByOne(
 		return err
 	}
 	return r.spend(ctx, level, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+		changed, err := changeIn(ctx, tx, query, args...)
+		if err != nil || changed {
 			return err
 		}
 		return why(ctx, tx)
@@ -162,16 +159,7 @@ func (r *runner) takeBudget(ctx context.Context) error {
 }
 
 func (r *runner) replaceBudget(ctx context.Context, before thread.Run) (taken bool, err error) {
-	err = r.ledger.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "UPDATE budgets SET run = ? WHERE thread_id = ? AND run = ?", r.run, r.id, before)
-		if err != nil {
-			return err
-		}
-		changed, err := res.RowsAffected()
-		taken = changed == 1
-		return err
-	})
-	return taken, err
+	return change(ctx, r.ledger, Relaxed, "UPDATE budgets SET run = ? WHERE thread_id = ? AND run = ?", r.run, r.id, before)
 }
 
 // budgetRun is the run of a budget, and whether there is one.

@@ -92,15 +92,11 @@ func takeEntry(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	if n.Entry == 0 {
 		return nil
 	}
-	res, err := tx.ExecContext(ctx, `UPDATE set_entries SET thread_id = ?1, started_at = ?2, entry_key = ?3
+	changed, err := changeIn(ctx, tx, `UPDATE set_entries SET thread_id = ?1, started_at = ?2, entry_key = ?3
 		WHERE set_id = ?4 AND position = ?5 AND `+waiting+` AND
 		EXISTS (SELECT 1 FROM sets s WHERE s.set_id = ?4 AND `+workingSQL+` <= s.concurrency)`,
 		n.ID, millis(n.Now), n.EntryKey, n.ParentID, n.Entry-1)
-	if err != nil {
-		return err
-	}
-	changed, err := res.RowsAffected()
-	if err == nil && changed == 0 {
+	if err == nil && !changed {
 		err = fmt.Errorf("entry %d of %s: %w", n.Entry-1, n.ParentID, store.ErrEntryTaken)
 	}
 	return err

@@ -71,6 +71,7 @@ type Plan struct {
 	Warnings    []string
 	risks       []risk // warned of; a person may accept them
 	entry       bool   // of a set, which starts nothing else
+	elsewhere   bool   // it is queued for workers, who have the keys
 	snapshot    snapshot.Hash
 	// SpendAsked is true when directive or overrides name a spend limit; one that
 	// only comes from the defaults shrinks to what the parent has left.
@@ -362,7 +363,11 @@ func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	if p.Doc.Model.Inherit && p.Parent != nil && want.Override == "" {
 		want.Override = p.Parent.Model
 	}
-	choice, err := c.Providers.Choose(ctx, want)
+	providers := c.Providers
+	if able, served := c.Threads.Providers(ctx); served && len(p.Secrets) == 0 {
+		providers, p.elsewhere = providers.Elsewhere(able), true
+	}
+	choice, err := providers.Choose(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -396,8 +401,12 @@ func (c *Call) KeepModel(ctx context.Context, p *Plan) error {
 }
 
 // HaveKey asks for the key of the thread's provider where a command gives it: its
-// process could tell nobody that it does not. The launch is given what was found.
+// process could tell nobody that it does not. The launch is given what was found. The keys
+// of workers are their own.
 func (c *Call) HaveKey(ctx context.Context, p *Plan) error {
+	if p.elsewhere {
+		return nil
+	}
 	_, err := c.Providers.Keys(ctx, p.Choice.Ref())
 	if err != nil {
 		return threads.Fault(err)

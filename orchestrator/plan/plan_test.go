@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -48,7 +49,7 @@ func TestChooseModelTells(t *testing.T) {
 	}
 	source := provider.NewSource(func(string) string { return "key" }).Clock(func() time.Time { return time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC) })
 	read := config.New(resolve.Roots{User: user, System: system.FS()}).Read()
-	c := &Call{Call: &settings.Call{Config: read, Providers: source.With(read)}}
+	c := &Call{Planner: &Planner{Threads: &threads.Threads{}}, Call: &settings.Call{Config: read, Providers: source.With(read)}}
 	for i, want := range []int{1, 0} {
 		p := &Plan{Doc: &item.DirectiveDoc{Model: item.ModelChoice{ID: "anthropic/claude-haiku-4-5"}}}
 		if err := c.ChooseModel(t.Context(), p); err != nil || len(p.Warnings) != want {

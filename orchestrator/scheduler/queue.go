@@ -33,6 +33,9 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, he
 	} else if !here {
 		slots = 0
 	}
+	if !here && meta.Kind != thread.KindTool && !c.canServe(meta.Model) {
+		slots = 0
+	}
 	rec, err := c.Threads.Store.Enqueue(ctx, meta.ThreadID, slots, c.Threads.Now())
 	if err == nil {
 		c.Threads.Crashpoints.At(CrashQueued)
@@ -150,20 +153,28 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 	return rec, nil, err
 }
 
-// canRun reports whether the process of a thread, which gets the environment of
-// this one, can talk to the thread's provider. A key that only the thread's
-// starter has leaves the thread to that one. What else may be wrong with the
-// model the thread finds out and says.
+// canRun is canServe, asked once for each model.
 func (d *dispatch) canRun(rec thread.Record) bool {
 	if rec.Kind == thread.KindTool {
 		return true
 	}
 	fits, known := d.fits[rec.Model]
 	if !known {
-		fits = !d.Providers.LacksKey(rec.Model)
+		fits = d.canServe(rec.Model)
 		d.fits[rec.Model] = fits
 	}
 	return fits
+}
+
+// canServe reports whether the process of a thread, which gets the environment of
+// this one, can talk to the thread's provider. A key that only the thread's
+// starter has leaves the thread to that one; on a fleet so do settings of the provider.
+// What else may be wrong with the model the thread finds out and says.
+func (c *Call) canServe(model string) bool {
+	if c.Threads.Fleet != nil {
+		return c.Providers.CanServe(model)
+	}
+	return !c.Providers.LacksKey(model)
 }
 
 // takeLife takes the life of a thread in the queue. A folder that cannot be used

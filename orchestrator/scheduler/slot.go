@@ -28,6 +28,6 @@ func (c *Call) CheckSlot(ctx context.Context, secrets map[string]string) error {
 // errNoSlot is the refusal of a thread that would have to be queued.
 func errNoSlot() *tool.Fault {
 	return tool.Faultf(tool.CodeUnsupported,
-		"as many threads run as may at the same time, and a thread with secret inputs cannot wait for its turn: their values are kept in no file").
+		"others are queued, or as many threads run as may at the same time, and a thread with secret inputs cannot wait for its turn: their values are kept in no file").
 		WithHint("start it again when another thread has ended (list_active), or ask the person to raise threads.max_running")
 }

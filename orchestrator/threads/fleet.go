@@ -14,9 +14,20 @@ type Fleet interface {
 	// one free, any other process while no worker takes threads of the project. Done is
 	// called when the thread has it.
 	Room(ctx context.Context) (done func(), ok bool)
-	// NoWorker says in a sentence why no worker takes a thread that is queued; empty: one
-	// will, or there are no workers and whoever waits for the thread runs it.
+	// Providers are those that the workers have keys for, or that need none, which take
+	// threads of the project; served is false where whoever starts a thread runs it.
+	Providers(ctx context.Context) (able []string, served bool)
+	// NoWorker says why no worker takes a thread that is queued, and what to do about it;
+	// empty: one will.
 	NoWorker(ctx context.Context, rec thread.Record) string
+}
+
+// Providers are those of the fleet; without one whoever starts a thread runs it.
+func (t *Threads) Providers(ctx context.Context) (able []string, served bool) {
+	if t.Fleet == nil {
+		return nil, false
+	}
+	return t.Fleet.Providers(ctx)
 }
 
 // NoWorker is that of the fleet; empty for a thread that is not queued.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -55,19 +56,24 @@ func (v *View) Launched(rec thread.Record, warnings []string) Started {
 
 // queuedNext tells the caller of a queued thread what it waits for.
 func (v *View) queuedNext(ctx context.Context, rec thread.Record) string {
-	const next = "wait_threads with this thread_id; cancel_thread to take it out of the queue"
 	if why := v.Threads.NoWorker(ctx, rec); why != "" {
-		return why + ": " + next
+		return why + ". Next: " + nextInQueue
 	}
 	load, err := v.Threads.Store.QueueLoad(ctx)
 	if err != nil {
-		return next
+		return nextInQueue
 	}
-	if v.Threads.Fleet != nil {
-		return fmt.Sprintf("%d threads run, and %d are queued for a worker: "+next, load.Occupied, load.Queued)
+	return placeInQueue(load, v.Threads.Fleet != nil) + nextInQueue
+}
+
+const nextInQueue = "wait_threads with this thread_id; cancel_thread to take it out of the queue"
+
+// placeInQueue says what a queued thread waits for: one of the workers, or a slot.
+func placeInQueue(load store.QueueLoad, fleet bool) string {
+	if fleet {
+		return fmt.Sprintf("%d threads run, and %d are queued for a worker: ", load.Occupied, load.Queued)
 	}
-	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: "+next,
-		load.Occupied, load.Queued)
+	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: ", load.Occupied, load.Queued)
 }
 
 // StartedThread tells the caller's own thread which child it has started.

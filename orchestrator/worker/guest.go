@@ -130,6 +130,18 @@ func (g *Guest) Room(ctx context.Context) (done func(), ok bool) {
 	return func() {}, err == nil && !served
 }
 
+// Providers implements [threads.Fleet].
+func (g *Guest) Providers(ctx context.Context) (able []string, served bool) {
+	f, err := g.Fleet(ctx)
+	if err == nil {
+		able, served, err = f.Providers(ctx, g.Project)
+	}
+	if err != nil {
+		g.Log.Warn().Err(err).Msg("cannot tell which providers the workers of this project can use")
+	}
+	return able, served
+}
+
 // NoWorker implements [threads.Fleet].
 func (g *Guest) NoWorker(ctx context.Context, rec thread.Record) string {
 	f, err := g.Fleet(ctx)
@@ -145,19 +157,23 @@ func (g *Guest) NoWorker(ctx context.Context, rec thread.Record) string {
 
 // noWorker says why none of the workers takes a thread; empty: one of them does.
 func noWorker(workers []fleet.Seen, project string, rec thread.Record) string {
+	provider, _, _ := strings.Cut(rec.Model, "/")
+	needs := "the files and a key for " + provider
+	if rec.Kind == thread.KindTool {
+		needs = "the files"
+	}
+	const until = "start one with rye-mcp worker --project DIR; until then a server, or whoever waits for the thread, starts it on a machine that has "
 	workers = slices.DeleteFunc(workers, func(w fleet.Seen) bool { return !w.Alive || !slices.Contains(w.Projects, project) })
 	if len(workers) == 0 {
-		return fmt.Sprintf("no worker has the files of project %s: start one there with rye-mcp worker --project DIR; until then "+
-			"it is started by whoever waits for it on a machine that has them", project)
+		return fmt.Sprintf("no worker takes threads of project %s: %s%s", project, until, needs)
 	}
 	taking := slices.DeleteFunc(slices.Clone(workers), func(w fleet.Seen) bool { return w.Draining })
 	if len(taking) == 0 {
-		return fmt.Sprintf("the workers of project %s take nothing new: %s", project, names(workers))
+		return fmt.Sprintf("the workers of project %s take nothing new (%s): %s%s", project, names(workers), until, needs)
 	}
-	provider, _, _ := strings.Cut(rec.Model, "/")
 	able := func(w fleet.Seen) bool { return rec.Kind == thread.KindTool || slices.Contains(w.Providers, provider) }
 	if !slices.ContainsFunc(taking, able) {
-		return fmt.Sprintf("no worker of project %s has a key for %s: %s; start one where the key is", project, provider, names(taking))
+		return fmt.Sprintf("no worker of project %s can use model provider %s (%s): start one that has its settings and key", project, provider, names(taking))
 	}
 	return ""
 }

@@ -93,6 +93,10 @@ func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 	return w.admitting.Unlock, true
 }
 
+// Providers implements [threads.Fleet]: what a worker starts is planned with what it can use
+// itself.
+func (w *Worker) Providers(context.Context) (able []string, served bool) { return nil, false }
+
 // NoWorker implements [threads.Fleet].
 func (w *Worker) NoWorker(context.Context, thread.Record) string { return "" }
 

@@ -17,7 +17,7 @@ func (r *Registry) named(ctx context.Context, name string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	if p != nil && r.usable(*p) {
+	if p != nil && r.canBeNamed(*p) {
 		return r.at(*p, model)
 	}
 	base, err := r.defaultProvider(ctx)
@@ -54,7 +54,7 @@ func (r *Registry) byID(ctx context.Context, id string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	if p != nil && r.usable(*p) {
+	if p != nil && r.canBeNamed(*p) {
 		return r.at(*p, model)
 	}
 	base, err := r.defaultProvider(ctx)
@@ -109,13 +109,15 @@ func (r *Registry) byBareID(base config.Provider, id string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	for _, p := range others {
-		known, err := r.has(p, id)
-		if err != nil {
-			return Choice{}, err
-		}
-		if known && r.usable(p) {
-			return r.choice(p, id)
+	for _, can := range []func(config.Provider) bool{r.canServe, r.canBeNamed} {
+		for _, p := range others {
+			known, err := r.has(p, id)
+			if err != nil {
+				return Choice{}, err
+			}
+			if known && can(p) {
+				return r.choice(p, id)
+			}
 		}
 	}
 	return Choice{}, unknownModel(id, base)
@@ -172,12 +174,31 @@ func (r *Registry) usable(p config.Provider) bool {
 	return p.APIKeyEnv == "" || r.inVariable(p) || givenByCommand(p)
 }
 
+// canBeNamed reports whether a provider that somebody has named is taken: where others run
+// the thread, it waits for one of them that has the key.
+func (r *Registry) canBeNamed(p config.Provider) bool { return r.elsewhere || r.usable(p) }
+
+// canServe reports whether whoever runs the thread lacks nothing to talk to a provider.
+func (r *Registry) canServe(p config.Provider) bool {
+	if r.elsewhere {
+		return slices.Contains(r.able, p.Name)
+	}
+	return r.usable(p)
+}
+
 // LacksKey reports that the provider of a reference, "provider/model", needs a
 // key that this process does not have. It looks at settings and environment
 // only and so never waits.
 func (r *Registry) LacksKey(ref string) bool {
 	p, _, err := r.split(ref)
 	return err == nil && p != nil && !r.usable(*p)
+}
+
+// CanServe reports that this process lacks nothing to talk to the provider of a reference,
+// and has settings of it. Like LacksKey it never waits.
+func (r *Registry) CanServe(ref string) bool {
+	p, _, err := r.split(ref)
+	return err == nil && p != nil && r.usable(*p)
 }
 
 // Usable are the names of the providers that lack nothing to be talked to, sorted.
@@ -205,7 +226,7 @@ func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error)
 		if err != nil {
 			return p, fmt.Errorf("provider.default of agent.yaml: %w", err)
 		}
-		if !r.usable(p) {
+		if !r.canBeNamed(p) {
 			return p, r.missing(p)
 		}
 		return p, nil
@@ -216,12 +237,34 @@ func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error)
 		if err != nil {
 			return p, fmt.Errorf("provider.order of agent.yaml: %w", err)
 		}
-		if r.usable(p) && (!p.Local || r.Answers(ctx, p)) {
+		if r.canServe(p) && (!p.Local || r.Answers(ctx, p)) {
 			return p, nil
 		}
 		none.add(p)
 	}
-	return r.localProvider(ctx, agent.Provider.Order, none)
+	local, err := r.localProvider(ctx, agent.Provider.Order, none)
+	if err != nil && r.elsewhere && len(agent.Provider.Order) > 0 {
+		return r.inOrder(agent.Provider.Order)
+	}
+	return local, err
+}
+
+// inOrder is the default provider of a thread that none of those who run threads can run
+// now: the first of the order that can be used here, else the first.
+func (r *Registry) inOrder(order []string) (first config.Provider, err error) {
+	for i, name := range order {
+		p, _, err := r.config.Provider(name)
+		if err != nil {
+			return p, fmt.Errorf("provider.order of agent.yaml: %w", err)
+		}
+		if r.usable(p) {
+			return p, nil
+		}
+		if i == 0 {
+			first = p
+		}
+	}
+	return first, nil
 }
 
 // localProvider is the first provider on this machine that answers.
@@ -238,7 +281,7 @@ func (r *Registry) localProvider(ctx context.Context, tried []string, none *NoPr
 		if err != nil || !p.Local {
 			continue // a broken file is reported by whoever names it
 		}
-		if r.usable(p) && r.Answers(ctx, p) {
+		if r.canServe(p) && r.Answers(ctx, p) {
 			return p, nil
 		}
 		none.add(p)

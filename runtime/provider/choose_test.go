@@ -282,3 +282,50 @@ func TestLacksKey(t *testing.T) {
 		}
 	}
 }
+
+// TestChooseElsewhere: a thread that others run goes to a provider of theirs, and to the one
+// that is named whoever has its key.
+func TestChooseElsewhere(t *testing.T) {
+	t.Parallel()
+	const openaiKey = "OPENAI_API_KEY"
+	for _, test := range []struct {
+		name     string
+		keys     []string // here
+		able     []string // there
+		standard string
+		want     Want
+		ref      string // empty: an error
+	}{
+		{name: "the first of the order that they can use", keys: []string{openaiKey}, able: []string{"anthropic", "openrouter"}, ref: "anthropic/claude-sonnet-5"},
+		{name: "not the one whose key is here alone", keys: []string{openaiKey}, able: []string{"openrouter"}, ref: "openrouter/anthropic/claude-sonnet-5"},
+		{name: "none of theirs: the one whose key is here", keys: []string{openaiKey}, ref: "openai/gpt-5"},
+		{name: "a key nowhere", ref: "anthropic/claude-sonnet-5"},
+		{name: "the default", standard: "openai", able: []string{"anthropic"}, ref: "openai/gpt-5"},
+		{name: "a provider", want: Want{Provider: "openai"}, able: []string{"anthropic"}, ref: "openai/gpt-5"},
+		{name: "a provider on their machine", want: Want{Provider: "ollama"}, able: []string{"ollama"}, ref: "ollama/qwen3:8b"},
+		{name: "the caller's model", want: Want{Override: "openai/gpt-5-mini"}, ref: "openai/gpt-5-mini"},
+		{name: "an id that one of them has", want: Want{ID: "gpt-5"}, able: []string{"openai"}, ref: "openai/gpt-5"},
+		{name: "an id at the provider that can serve it", want: Want{ID: "gpt-5", Tier: "fast"}, able: []string{"anthropic", "openai"}, ref: "openai/gpt-5"},
+		{name: "nobody knows the model", want: Want{Override: "no-such-model"}},
+		{name: "nobody knows the provider", want: Want{Provider: "nobody"}},
+	} {
+		s := usual()
+		s.agent.Provider.Default = test.standard
+		got, err := registry(s, false, test.keys...).Elsewhere(test.able).Choose(t.Context(), test.want)
+		if test.ref == "" && err == nil || test.ref != "" && (err != nil || got.Ref() != test.ref) {
+			t.Errorf("%s: %s, %v", test.name, got.Ref(), err)
+		}
+	}
+}
+
+func TestCanServe(t *testing.T) {
+	t.Parallel()
+	r := registry(usual(), false, "OPENAI_API_KEY")
+	for ref, want := range map[string]bool{
+		"anthropic/claude-sonnet-5": false, "openai/gpt-5": true, "ollama/qwen3:4b": true, "nobody/x": false, "": false,
+	} {
+		if got := r.CanServe(ref); got != want {
+			t.Errorf("CanServe(%q) = %t", ref, got)
+		}
+	}
+}

@@ -76,7 +76,16 @@ func (s *Source) With(settings Config) *Registry { return &Registry{Source: s, c
 // for concurrent use.
 type Registry struct {
 	*Source
-	config Config
+	config    Config
+	elsewhere bool     // others run the thread, see [Registry.Elsewhere]
+	able      []string // providers that those can use
+}
+
+// Elsewhere is the registry for a thread that is queued for others, who can use some of the
+// providers. One that is named is taken whoever has its key now; the default is one of
+// theirs where there is one.
+func (r *Registry) Elsewhere(able []string) *Registry {
+	return &Registry{Source: r.Source, config: r.config, elsewhere: true, able: able}
 }
 
 // New returns a registry of these settings with a source of its own.

@@ -221,6 +221,18 @@ func (f *Fleet) Serves(ctx context.Context, project string) (served bool, err er
 	return served, nil
 }
 
+// Providers are those that the workers can use which take threads of a project, sorted;
+// served is false where there is no such worker.
+func (f *Fleet) Providers(ctx context.Context, project string) (able []string, served bool, err error) {
+	err = f.Pool.QueryRow(ctx, `SELECT coalesce(array_agg(DISTINCT provider ORDER BY provider) FILTER (WHERE provider IS NOT NULL), '{}'), count(*) > 0
+	FROM rye.workers LEFT JOIN LATERAL unnest(providers) AS provider ON true
+	WHERE $1 = ANY (projects) AND slots > 0 AND NOT draining AND lease_until > clock_timestamp()`, project).Scan(&able, &served)
+	if err != nil {
+		return nil, false, fmt.Errorf("look which providers the workers of project %q can use: %w", project, err)
+	}
+	return able, served, nil
+}
+
 // Workers are those of the fleet that take threads, by name, with those that are gone since
 // a day at most.
 func (f *Fleet) Workers(ctx context.Context) ([]Seen, error) {

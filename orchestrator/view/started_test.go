@@ -1,0 +1,51 @@
+package view
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// queueOf is a store of which only the queue is asked.
+type queueOf struct {
+	store.Store
+	load store.QueueLoad
+}
+
+func (q queueOf) QueueLoad(context.Context) (store.QueueLoad, error) { return q.load, nil }
+
+// fleetOf is a fleet of which only is asked why it takes no thread.
+type fleetOf struct {
+	threads.Fleet
+	why string
+}
+
+func (f fleetOf) NoWorker(context.Context, thread.Record) string { return f.why }
+
+// TestQueuedNext: whoever starts a thread that is queued is told what it waits for, a slot
+// or a worker, or why no worker comes, and what to call.
+func TestQueuedNext(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fleet threads.Fleet
+		want  string
+	}{
+		"on one machine":              {nil, "3 threads run, as many as may at the same time (threads.max_running), and 2 are queued: "},
+		"a worker will take it":       {fleetOf{}, "3 threads run, and 2 are queued for a worker: "},
+		"no worker has what it takes": {fleetOf{why: "no worker has the key: start one"}, "no worker has the key: start one. Next: "},
+	} {
+		v := &View{Threads: &threads.Threads{Deps: threads.Deps{Fleet: c.fleet, Store: queueOf{load: store.QueueLoad{Occupied: 3, Queued: 2}}}}}
+		got := v.queuedNext(t.Context(), thread.Record{Status: thread.Created, QueuedAt: time.Unix(1, 0)})
+		if got != c.want+nextInQueue {
+			t.Errorf("%s it says\n%s", name, got)
+		}
+	}
+	if !strings.Contains(nextInQueue, "wait_threads") || !strings.Contains(nextInQueue, "cancel_thread") {
+		t.Errorf("no tool is named: %s", nextInQueue)
+	}
+}

@@ -1,0 +1,51 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// TestNoWorker: what is told of a queued thread is why none of the workers takes it, and
+// what to do; of one that a worker takes nothing is.
+func TestNoWorker(t *testing.T) {
+	t.Parallel()
+	const (
+		start = "start one with rye-mcp worker --project DIR; until then a server, or whoever waits for the thread, starts it on a machine that has "
+		files = "no worker takes threads of project team/app: " + start
+	)
+	worker := func(name string, change func(*fleet.Seen)) fleet.Seen {
+		w := fleet.Seen{Worker: fleet.Worker{Name: name, Projects: []string{"team/app"}, Providers: []string{"anthropic"}}, Alive: true}
+		if change != nil {
+			change(&w)
+		}
+		return w
+	}
+	var (
+		able      = worker("able", nil)
+		gone      = worker("gone", func(w *fleet.Seen) { w.Alive = false })
+		draining  = worker("draining", func(w *fleet.Seen) { w.Draining = true })
+		elsewhere = worker("elsewhere", func(w *fleet.Seen) { w.Projects = []string{"team/other"} })
+		keyless   = worker("keyless", func(w *fleet.Seen) { w.Providers = nil })
+	)
+	asks := thread.Record{Model: "anthropic/claude-haiku-4-5"}
+	runsTool := thread.Record{Kind: thread.KindTool}
+	for name, c := range map[string]struct {
+		workers []fleet.Seen
+		rec     thread.Record
+		want    string
+	}{
+		"nobody":              {nil, asks, files + "the files and a key for anthropic"},
+		"nobody, of a tool":   {nil, runsTool, files + "the files"},
+		"gone and elsewhere":  {[]fleet.Seen{gone, elsewhere}, asks, files + "the files and a key for anthropic"},
+		"draining":            {[]fleet.Seen{draining, gone}, asks, "the workers of project team/app take nothing new (draining): " + start + "the files and a key for anthropic"},
+		"without the key":     {[]fleet.Seen{keyless, draining}, asks, "no worker of project team/app can use model provider anthropic (keyless): start one that has its settings and key"},
+		"a tool needs no key": {[]fleet.Seen{keyless}, runsTool, ""},
+		"one of them is able": {[]fleet.Seen{keyless, able, draining}, asks, ""},
+	} {
+		if got := noWorker(c.workers, "team/app", c.rec); got != c.want {
+			t.Errorf("%s: it says\n%q, want\n%q", name, got, c.want)
+		}
+	}
+}

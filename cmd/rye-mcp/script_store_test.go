@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,18 +95,30 @@ func (p *place) ryes(env []string, args ...string) string {
 }
 
 // TestStoreMigrateKilled: a move that is killed at any step is called again, there and
-// back, and all threads are as they were.
+// back. All threads are as they were, verified with the snapshots of the items that they work
+// by, and so is memory: nothing of it is left in the old place, and nothing that was
+// forgotten comes back.
 func TestStoreMigrateKilled(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Server(t)
 	p := newPlace(t, storeProject)
+	p.write(".ai/config/agent/agent.yaml", []byte("threads: {snapshot: always}\n"))
 	at := map[bool][]string{false: {storeurl.Variable + "=local"}, true: {storeurl.Variable + "=" + url}}
 	for range 2 {
 		p.ryes(at[false], "run", "work")
 	}
-	shown := func(there bool) string { return p.ryes(at[there], "threads", "list", "--json") }
+	p.ryes(at[false], "config", "set", "memory", "enabled", "true", "--user")
+	for _, title := range []string{"Harbour", "Lighthouse", "Forgotten"} {
+		p.ryes(at[false], "memory", "add", "--kind", "decision", title, "The "+title+" service has a text of its own.")
+	}
+	noted := func(there bool) string { return p.ryes(at[there], "memory", "export", "--json") }
+	shown := func(there bool) string { return p.ryes(at[there], "threads", "list", "--json") + noted(there) }
 	verified := func(there bool) string { return p.ryes(at[there], "threads", "verify", "--all") }
 	want, sound, there := shown(false), verified(false), false
+	key := regexp.MustCompile(`"key": "([0-9a-f]+)",\s+"kind": "decision",\s+"title": "Forgotten"`).FindStringSubmatch(noted(false))
+	if key == nil {
+		t.Fatalf("not noted: %s", want)
+	}
 	for _, point := range relocate.Crashpoints() {
 		to := map[bool]string{false: url, true: "local"}[there]
 		env, died := p.dieAt(point, 1)
@@ -116,7 +129,12 @@ func TestStoreMigrateKilled(t *testing.T) {
 			if got := shown(there); got != want {
 				t.Errorf("%s: the old place has\n%s\nwant\n%s", point, got, want)
 			}
-			p.ryes(at[there], "store", "migrate", "--to", to)
+			if told := p.ryes(at[there], "store", "migrate", "--to", to); !strings.Contains(told, "1 snapshot of items") || strings.Contains(told, "Warning") {
+				t.Errorf("%s: it tells\n%s", point, told)
+			}
+			if got := noted(there); strings.Contains(got, "Lighthouse") {
+				t.Errorf("%s: the old place still has noted\n%s", point, got)
+			}
 		}
 		there = !there
 		if got := shown(there); got != want {
@@ -127,6 +145,10 @@ func TestStoreMigrateKilled(t *testing.T) {
 		}
 		if left := p.ryes(at[!there], "threads", "list"); !strings.Contains(left, "no threads") {
 			t.Errorf("%s: the old place still has\n%s", point, left)
+		}
+		if strings.Contains(want, "Forgotten") { // it is still in what was put aside
+			p.ryes(at[there], "memory", "forget", key[1], "--yes")
+			want = shown(there)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package relocate moves all threads of a project from one store to another, rows and
-// records, and shows that nothing is lost.
+// Package relocate moves all threads of a project from one store to another: rows, records,
+// the snapshots of items that they work by, and memory. It shows that nothing is lost.
 package relocate
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -23,15 +24,17 @@ import (
 // The crash points of a move, in order. Before the last one the old place is what holds;
 // whatever is there of the new one is used when the move is called again.
 const (
+	CrashItems    thread.Crashpoint = "relocate.items"    // the snapshot of one more thread is in the new place
 	CrashRecords  thread.Crashpoint = "relocate.records"  // those of one more thread are in the new place
 	CrashRows     thread.Crashpoint = "relocate.rows"     // so are all rows
+	CrashMemory   thread.Crashpoint = "relocate.memory"   // so is memory
 	CrashCompared thread.Crashpoint = "relocate.compared" // both places have the same
 	CrashRetired  thread.Crashpoint = "relocate.retired"  // the old place is put aside
 )
 
 // Crashpoints lists the crash points of a move, in order.
 func Crashpoints() []thread.Crashpoint {
-	return []thread.Crashpoint{CrashRecords, CrashRows, CrashCompared, CrashRetired}
+	return []thread.Crashpoint{CrashItems, CrashRecords, CrashRows, CrashMemory, CrashCompared, CrashRetired}
 }
 
 // Rows are those of one place.
@@ -44,6 +47,7 @@ type Rows interface {
 type End struct {
 	Rows    Rows // nil: there is none yet
 	Records records.Records
+	Items   *snapshot.Keeper
 	// Retire puts the place aside, so that nobody finds threads there, and says where it is.
 	Retire func(context.Context) (kept string, err error)
 }
@@ -51,14 +55,34 @@ type End struct {
 // Move moves all threads of a project.
 type Move struct {
 	From, To    End
+	Memory      Memory
 	Only        bool // look and compare
 	Crashpoints thread.Crashpoints
+}
+
+// Memory is what is noted for the threads of a project, in both places.
+type Memory interface {
+	// Lock keeps everybody from writing.
+	Lock(context.Context) (unlock func(), err error)
+	// Carry copies all of it into the new place, and can be repeated.
+	Carry(context.Context) (Noted, error)
+	// Empty takes away what was carried; kept is where the old place is now.
+	Empty(ctx context.Context, kept string) error
+}
+
+// Noted counts what was carried of memory.
+type Noted struct {
+	Entries int `json:"entries"`           // of memory
+	Texts   int `json:"texts"`             // that tools have stored
+	Refused int `json:"refused,omitempty"` // rows that nobody vouches for, which stay
 }
 
 // Moved says what was moved.
 type Moved struct {
 	Content store.Content
-	Records int    // threads of which there were records
+	Records int // threads of which there were records
+	Items   Items
+	Memory  Noted
 	Kept    string // where the old place is now
 }
 
@@ -81,18 +105,37 @@ func (m Move) Run(ctx context.Context) (done Moved, err error) {
 	if m.Only {
 		return done, nil
 	}
-	if err := m.records(ctx, ids); err != nil {
+	items := carrier{move: m, names: map[string]string{}}
+	if err := m.records(ctx, ids, &items); err != nil {
 		return done, err
 	}
+	done.Items = items.done
 	if err := m.To.Rows.Fill(ctx, m.From.Rows); err != nil {
 		return done, err
 	}
 	m.Crashpoints.At(CrashRows)
+	return done, m.handOver(ctx, &done)
+}
+
+// handOver moves memory and puts the old place aside, while nobody changes either.
+func (m Move) handOver(ctx context.Context, done *Moved) error {
+	unlock, err := m.Memory.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if done.Memory, err = m.Memory.Carry(ctx); err != nil {
+		return err
+	}
+	m.Crashpoints.At(CrashMemory)
 	err = m.From.Rows.Alone(ctx, func(ctx context.Context, has store.Content) (err error) {
 		done.Kept, err = m.passOn(ctx, has)
 		return err
 	})
-	return done, err
+	if err != nil {
+		return err
+	}
+	return m.Memory.Empty(ctx, done.Kept)
 }
 
 // settled refuses what goes on.
@@ -152,7 +195,7 @@ func withRecords(from records.Records) (ids []thread.ID, err error) {
 }
 
 // records moves those of all threads, each whole or not at all.
-func (m Move) records(ctx context.Context, ids []thread.ID) (err error) {
+func (m Move) records(ctx context.Context, ids []thread.ID, items *carrier) (err error) {
 	stage, err := m.To.Records.Stage()
 	if err != nil {
 		return err
@@ -162,13 +205,9 @@ func (m Move) records(ctx context.Context, ids []thread.ID) (err error) {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if _, err := m.To.Records.Of(id).Meta().Read(); err == nil {
-			continue // by a move that was cut short
-		}
-		if err := m.one(ctx, stage, id); err != nil {
+		if err := m.one(ctx, stage, id, items); err != nil {
 			return fmt.Errorf("move the records of thread %s: %w", id, err)
 		}
-		m.Crashpoints.At(CrashRecords)
 	}
 	var gone store.Gone
 	if err := m.From.Records.Gone().Read(&gone); errors.Is(err, fs.ErrNotExist) {
@@ -181,11 +220,17 @@ func (m Move) records(ctx context.Context, ids []thread.ID) (err error) {
 
 // one puts the records of a thread together in the new place, sealed there. Its log, which
 // nobody has signed, stays in the old one.
-func (m Move) one(ctx context.Context, stage records.Stage, id thread.ID) error {
+func (m Move) one(ctx context.Context, stage records.Stage, id thread.ID, items *carrier) error {
 	from, to := m.From.Records.Of(id), stage.Of(id)
 	meta, err := from.Meta().Read()
 	if err != nil {
 		return err
+	}
+	if meta.Snapshot, err = items.of(ctx, meta); err != nil {
+		return err
+	}
+	if _, err := m.To.Records.Of(id).Meta().Read(); err == nil {
+		return nil // by a move that was cut short
 	}
 	same := m.From.Records.Seal().Fingerprint() == stage.Seal().Fingerprint()
 	if !same { // what is sealed by another key has to be what was signed
@@ -212,7 +257,11 @@ func (m Move) one(ctx context.Context, stage records.Stage, id thread.ID) error 
 	if err := to.Meta().Write(meta); err != nil {
 		return err
 	}
-	return stage.Move(id)
+	if err := stage.Move(id); err != nil {
+		return err
+	}
+	m.Crashpoints.At(CrashRecords)
+	return nil
 }
 
 // sound refuses records that are not what was signed.

@@ -129,8 +129,10 @@ func (b *Book) remove(ctx context.Context, k kept) (memory.Forgotten, error) {
 	if err := b.delete(ctx, Namespace, k.Key); err != nil {
 		return out, err
 	}
-	return out, b.deleteSaid(ctx, saidBy(k.Key, k.Origins, func(memory.Origin) bool { return true }))
+	return out, b.deleteSaid(ctx, saidBy(k.Key, k.Origins, everybody))
 }
+
+func everybody(memory.Origin) bool { return true }
 
 // saidBy are the keys of the rows of those who said an entry.
 func saidBy(key string, origins []memory.Origin, which func(memory.Origin) bool) (keys []string) {

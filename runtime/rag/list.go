@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/rag/vector"
 )
 
 // Listing selects rows without a search.
@@ -14,6 +16,7 @@ type Listing struct {
 	Keys      []string // empty means any
 	ThreadIDs []string // empty means any
 	Where     Where
+	Vectors   bool  // with the vectors
 	Limit     int   // at most; 0 means no bound
 	After     int64 // the ID of the last row of the page before; 0: from the newest
 }
@@ -25,8 +28,7 @@ type Listed struct {
 	ID int64
 }
 
-// List returns rows, the last one stored first, without their vectors. Where there is no
-// index there are none.
+// List returns rows, the last one stored first. Where there is no index there are none.
 func (x *Index) List(ctx context.Context, l Listing) (found []Listed, err error) {
 	if err := checkNames(map[string]string{"namespace": l.Namespace, "project": l.Project}); err != nil {
 		return nil, err
@@ -41,9 +43,9 @@ func (x *Index) List(ctx context.Context, l Listing) (found []Listed, err error)
 	where := l.conditions()
 	err = x.read(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, `SELECT e.id, e.project, e.key, e.thread_id, e.chain_root, e.created_at, e.metadata, e.text,
-			ifnull(m.name, ''), ifnull(m.dimension, 0)
+			ifnull(m.name, ''), ifnull(m.dimension, 0), CASE WHEN ? THEN (SELECT vector FROM vectors WHERE entry = e.id) END
 			FROM entries AS e LEFT JOIN models AS m ON m.id = e.model WHERE `+where.sql()+` ORDER BY e.id DESC LIMIT ?`,
-			append(where.args[:len(where.args):len(where.args)], limit)...)
+			append(append([]any{l.Vectors}, where.args...), limit)...)
 		if err != nil {
 			return err
 		}
@@ -52,13 +54,30 @@ func (x *Index) List(ctx context.Context, l Listing) (found []Listed, err error)
 			r := Listed{Row: Row{Namespace: l.Namespace}}
 			var created int64
 			var metadata string
-			err := scan(&r.ID, &r.Project, &r.Key, &r.ThreadID, &r.ChainRoot, &created, &metadata, &r.Text, &r.Model, &r.Dimension)
+			var encoded []byte
+			err := scan(&r.ID, &r.Project, &r.Key, &r.ThreadID, &r.ChainRoot, &created, &metadata, &r.Text, &r.Model, &r.Dimension, &encoded)
 			r.CreatedAt, r.Metadata = time.UnixMilli(created).UTC(), json.RawMessage(metadata)
+			r.Vector = decoded(encoded, r.Dimension)
 			found = append(found, r)
 			return err
 		})
 	})
 	return found, err
+}
+
+// decoded is a vector as it was stored; nil where that is none.
+func decoded(encoded []byte, dimension int) []float32 {
+	if len(encoded) == 0 || dimension < 1 || dimension > vector.MaxDimension {
+		return nil
+	}
+	v := make([]float32, dimension)
+	if vector.Decode(v, encoded) != nil {
+		return nil
+	}
+	if _, err := vector.Unit(v); err != nil {
+		return nil
+	}
+	return v
 }
 
 func (l Listing) conditions() (c conditions) {

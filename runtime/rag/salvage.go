@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/rag/vector"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 )
 
@@ -202,13 +201,7 @@ func (w *wreck) readVector(ctx context.Context, id int64, r *Row) {
 	)
 	err := w.db.QueryRowContext(ctx, `SELECT v.vector, m.name, m.dimension FROM vectors AS v JOIN models AS m ON m.id = v.model
 		WHERE v.entry = ?`, id).Scan(&encoded, &model, &size)
-	if err != nil || size < 1 || size > vector.MaxDimension {
-		return
-	}
-	v := make([]float32, size)
-	if vector.Decode(v, encoded) == nil {
-		if _, err := vector.Unit(v); err == nil {
-			r.Model, r.Vector = model, v
-		}
+	if v := decoded(encoded, size); err == nil && v != nil {
+		r.Model, r.Vector = model, v
 	}
 }

@@ -103,8 +103,8 @@ func (m *Maker) make(ctx context.Context, seal *place.Seal) (Made, error) {
 		return Made{}, err
 	}
 	m.Crashpoints.At(CrashContents)
-	if next.name, err = m.keepManifest(ctx, seal, next.manifest(by)); err != nil {
-		return Made{}, err
+	if next.name, err = keepManifest(ctx, m.Store, seal, next.manifest(by)); err != nil {
+		return Made{}, fmt.Errorf("make a snapshot of the items: %w", err)
 	}
 	m.Crashpoints.At(CrashManifest)
 	m.remember(next, seal, by, now)
@@ -237,18 +237,6 @@ func (m *Maker) keepContents(ctx context.Context, x *index) error {
 		m.Crashpoints.At(CrashPut)
 	}
 	return nil
-}
-
-func (m *Maker) keepManifest(ctx context.Context, seal *place.Seal, manifest Manifest) (Hash, error) {
-	data, name, err := manifest.Encode(seal)
-	if err != nil {
-		return "", fmt.Errorf("make a snapshot of the items: %w", err)
-	}
-	missing, err := m.Store.Use(ctx, []Hash{name})
-	if err == nil && len(missing) > 0 {
-		err = m.Store.Put(ctx, name, int64(len(data)), bytes.NewReader(data))
-	}
-	return name, err
 }
 
 // byPath finds what is known of a file. Mostly it has the place that it had before.

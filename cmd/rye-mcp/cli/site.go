@@ -33,6 +33,8 @@ type storeWish struct {
 	// nobody has.
 	handed *spawn.Inheritance
 	of     string // the project that it is about
+	// connections is how many to a server this process may have then; 0: those of a thread.
+	connections int
 }
 
 // takingStore takes the address of the store out of what else is known of the environment:
@@ -227,8 +229,11 @@ const connectionsOfThread = 2
 // mostConnections is how many connections this process may have to a server; 0: as many as
 // servers need.
 func (s System) mostConnections() int {
-	if s.store != nil && s.store.handed != nil {
-		return connectionsOfThread
+	switch {
+	case s.store == nil || s.store.handed == nil:
+		return 0
+	case s.store.connections > 0:
+		return s.store.connections
 	}
-	return 0
+	return connectionsOfThread
 }

@@ -25,10 +25,11 @@ func newStoreMigrateCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --to URL|local",
 		Short: "Move the threads of this project to another store",
-		Long: `Move rows and records of all threads of this project to another store: from this
-machine to a PostgreSQL server, or back. It is refused while a thread has not ended.
-Everything is compared before the old place is put aside under another name. What was
-cut short is called again.`,
+		Long: `Move all threads of this project to another store, from this machine to a PostgreSQL
+server or back: rows, records, the snapshots of items that they work by, and memory.
+It is refused while a thread has not ended. Everything is compared before the old place
+is put aside under another name, with logs and working trees, which stay. What was cut
+short is called again.`,
 		Example: `  rye-mcp store migrate --to postgres://rye@db.example/rye --dry-run
   rye-mcp --store postgres://rye@db.example/rye store migrate --to local`,
 		Args: usageArgs(cobra.NoArgs),
@@ -62,9 +63,12 @@ type migrated struct {
 	Project string        `json:"project,omitempty"`
 	DryRun  bool          `json:"dry_run,omitempty"`
 	Content store.Content `json:"content"`
-	Records int           `json:"records"`        // threads of which more than the row was moved
-	Kept    string        `json:"kept,omitempty"` // where the old place is
-	Next    string        `json:"next,omitempty"`
+	Records int           `json:"records"` // threads of which more than the row was moved
+
+	Items  relocate.Items `json:"items"`
+	Memory relocate.Noted `json:"memory"`
+	Kept   string         `json:"kept,omitempty"` // where the old place is
+	Next   string         `json:"next,omitempty"`
 }
 
 func (m migration) run(ctx context.Context) (done migrated, err error) {
@@ -103,16 +107,26 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 			return done, err
 		}
 	}
-	told, err := relocate.Move{
-		From: relocate.End{Rows: rowsOf(from), Records: from.records(), Retire: func(ctx context.Context) (string, error) { return retire(ctx, from) }},
-		To:   relocate.End{Rows: rowsOf(to), Records: to.records()},
-		Only: m.dryRun, Crashpoints: m.sys.Crashpoints,
-	}.Run(ctx)
-	done.Content, done.Records, done.Kept = told.Content, told.Records, told.Kept
+	told, err := m.move(ctx, from, to)
+	done.Content, done.Records, done.Items, done.Memory, done.Kept = told.Content, told.Records, told.Items, told.Memory, told.Kept
 	if err == nil && !m.dryRun {
 		done.Next = notSet(target)
 	}
 	return done, err
+}
+
+func (m migration) move(ctx context.Context, from, to *project) (relocate.Moved, error) {
+	memory, err := newMovedMemory(from, to)
+	if err != nil {
+		return relocate.Moved{}, err
+	}
+	old := endOf(from)
+	old.Retire = func(ctx context.Context) (string, error) { return retire(ctx, from) }
+	return relocate.Move{From: old, To: endOf(to), Memory: memory, Only: m.dryRun, Crashpoints: m.sys.Crashpoints}.Run(ctx)
+}
+
+func endOf(p *project) relocate.End {
+	return relocate.End{Rows: rowsOf(p), Records: p.records(), Items: p.control.Threads.Snapshots}
 }
 
 // rowsOf is the store of a project itself; nil where there is none yet.
@@ -159,12 +173,17 @@ func (m migration) sites(ctx context.Context, dir string) (source, target site, 
 // open puts the project together around one of the two stores.
 func (m migration) open(ctx context.Context, dir string, at site) (*project, error) {
 	sys := m.sys.handedStore(spawn.Inheritance{Store: at.handOver()}, dir)
+	sys.store.connections = connectionsOfMove
 	state, err := newState(ctx, sys, dir)
 	if err != nil {
 		return nil, err
 	}
 	return assembleAround(ctx, sys, state, zerolog.Nop(), mendedStore, threadItems{})
 }
+
+// connectionsOfMove is how many connections a move has to a server: one that keeps others
+// from the rows, one from memory, and two to read and write by.
+const connectionsOfMove = 4
 
 // retire puts the old place of a project aside, under a name that it returns.
 func retire(ctx context.Context, p *project) (kept string, err error) {
@@ -199,8 +218,27 @@ func (m migration) tell(done migrated) error {
 	}
 	_, err := fmt.Fprintf(m.sys.Stdout, "%s %s (%s, %d rows) and the records of %d from %s to %s\n", verb,
 		counted(int(done.Content.Threads), "thread"), thread.Micros(done.Content.Spend), done.Content.Rows, done.Records, done.From, done.To)
-	if err == nil && done.Kept != "" {
-		_, err = fmt.Fprintf(m.sys.Stdout, "all of it is the same there; what was here is kept as %s\nnext: %s\n", done.Kept, done.Next)
+	if err != nil || done.Kept == "" {
+		return err
 	}
+	return m.tellMoved(done)
+}
+
+// tellMoved says what went with the threads, and what to do next.
+func (m migration) tellMoved(done migrated) error {
+	if n := done.Items.Lost; n > 0 {
+		_, err := fmt.Fprintf(m.sys.Stderr, "Warning: %s by snapshots of items that are missing or altered, here as there; rye-mcp threads verify --all names them\n",
+			verb(n, "a thread works", fmt.Sprintf("%d threads work", n)))
+		if err != nil {
+			return err
+		}
+	}
+	if err := tellDamaged(m.sys, done.Memory.Refused); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(m.sys.Stdout, `with them: %s of items, %d %s of memory, %s
+all of it is the same there; what was here is kept as %s, with logs and working trees
+next: %s
+`, counted(done.Items.Snapshots, "snapshot"), done.Memory.Entries, verb(done.Memory.Entries, "entry", "entries"), counted(done.Memory.Texts, "stored text"), done.Kept, done.Next)
 	return err
 }

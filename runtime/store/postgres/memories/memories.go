@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -166,17 +167,25 @@ func (x *Index) List(ctx context.Context, l rag.Listing) ([]rag.Listed, error) {
 // follow brings the index on this machine up to the last change.
 func (x *Index) follow(ctx context.Context) error {
 	pool, err := x.Pool(ctx, false)
-	if err != nil || pool == nil {
+	if err != nil {
 		return err
 	}
 	heard, err := x.heard(ctx)
-	for err == nil {
+	if err == nil && pool == nil {
+		err = x.begin(ctx, &heard, "")
+	}
+	for err == nil && pool != nil {
+		var history string
 		var news []changed
-		if news, err = read(ctx, pool, heard); err != nil || len(news) == 0 {
+		history, news, err = read(ctx, pool, heard)
+		if err == nil && history != heard.of {
+			err = x.begin(ctx, &heard, history)
+		}
+		if err != nil || len(news) == 0 {
 			break
 		}
 		if err = x.apply(ctx, news); err == nil {
-			heard = news[len(news)-1].seq
+			heard.seq = news[len(news)-1].seq
 			err = x.hear(ctx, heard)
 		}
 	}
@@ -186,24 +195,53 @@ func (x *Index) follow(ctx context.Context) error {
 	return nil
 }
 
-// heard is up to which change the index on this machine has followed.
-func (x *Index) heard(ctx context.Context) (seq int64, err error) {
-	found, err := x.Local.List(ctx, rag.Listing{Namespace: heardSpace, Project: x.Place, Keys: []string{heardKey}, Limit: 1})
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	seq, err = strconv.ParseInt(found[0].Text, 10, 64)
-	if err != nil {
-		return 0, nil //nolint:nilerr // everything is followed again
-	}
-	return seq, nil
+// heard is up to which change the index on this machine has followed, and of which history:
+// a schema that was put aside and made anew counts its changes from the first.
+type heard struct {
+	of  string
+	seq int64
 }
 
-func (x *Index) hear(ctx context.Context, seq int64) error {
+func (x *Index) heard(ctx context.Context) (h heard, err error) {
+	found, err := x.Local.List(ctx, rag.Listing{Namespace: heardSpace, Project: x.Place, Keys: []string{heardKey}, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return heard{}, err
+	}
+	of, seq, _ := strings.Cut(found[0].Text, " ")
+	if h.seq, err = strconv.ParseInt(seq, 10, 64); err != nil {
+		return heard{of: unknown}, nil //nolint:nilerr // everything is followed again
+	}
+	h.of = of
+	return h, nil
+}
+
+// unknown is no history that there is.
+const unknown = "?"
+
+func (x *Index) hear(ctx context.Context, h heard) error {
 	_, err := x.Local.Store(ctx, []rag.Row{{
-		Namespace: heardSpace, Key: heardKey, Project: x.Place, Text: strconv.FormatInt(seq, 10), Metadata: []byte("{}"), CreatedAt: time.UnixMilli(seq),
+		Namespace: heardSpace, Key: heardKey, Project: x.Place, Text: h.of + " " + strconv.FormatInt(h.seq, 10), Metadata: []byte("{}"), CreatedAt: time.UnixMilli(max(h.seq, 1)),
 	}})
 	return err
+}
+
+// begin follows another history from its first change: what the index has is of the one
+// before. Without a history there is nothing to follow.
+func (x *Index) begin(ctx context.Context, h *heard, history string) error {
+	if h.of == history {
+		return nil
+	}
+	if h.of != "" {
+		for _, space := range []string{memory.Namespace, memory.SaidSpace, heardSpace} {
+			if _, err := x.Local.Delete(ctx, rag.Deletion{Namespace: space, Project: x.Place, All: true}); err != nil {
+				return err
+			}
+		}
+	}
+	if *h = (heard{of: history}); history == "" {
+		return nil
+	}
+	return x.hear(ctx, *h)
 }
 
 // changed is a row as it was changed last.
@@ -214,27 +252,37 @@ type changed struct {
 	gone bool
 }
 
-// read returns some changes after one, or from the first where the server has lost that
-// one, as a standby has that was promoted.
-func read(ctx context.Context, pool *pgxpool.Pool, after int64) ([]changed, error) {
+// read returns some changes after one, and of which history they are. They are those from
+// the first where the server has another history, or has lost that change, as a standby has
+// that was promoted.
+func read(ctx context.Context, pool *pgxpool.Pool, after heard) (history string, news []changed, err error) {
 	ctx, done := context.WithTimeout(ctx, deadline)
 	defer done()
-	rows, err := pool.Query(ctx, `SELECT seq, gone = 1, namespace, key, thread_id, chain_root, text, metadata, model, vector, created_at FROM memory_rows
-		WHERE seq > $1 OR (SELECT max(seq) FROM memory_rows) < $1 ORDER BY seq LIMIT $2`, after, page)
+	rows, err := pool.Query(ctx, `SELECT h.history, r.* FROM (SELECT oid::text AS history FROM pg_namespace WHERE nspname = current_schema()) AS h
+		LEFT JOIN LATERAL (SELECT seq, gone = 1, namespace, key, thread_id, chain_root, text, metadata, model, vector, created_at FROM memory_rows
+			WHERE seq > $1 OR h.history <> $2 OR (SELECT max(seq) FROM memory_rows) < $1 ORDER BY seq LIMIT $3) AS r ON true`, after.seq, after.of, page)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c changed, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		if rows.RawValues()[1] == nil { // nothing has changed
+			return history, nil, errors.Join(rows.Scan(&history, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil), rows.Err())
+		}
+		var c changed
 		var metadata string
 		var vector []byte
 		var created int64
-		err = row.Scan(&c.seq, &c.gone, &c.Namespace, &c.Key, &c.ThreadID, &c.ChainRoot, &c.Text, &metadata, &c.Model, &vector, &created)
+		if err := rows.Scan(&history, &c.seq, &c.gone, &c.Namespace, &c.Key, &c.ThreadID, &c.ChainRoot, &c.Text, &metadata, &c.Model, &vector, &created); err != nil {
+			return "", nil, err
+		}
 		c.Metadata, c.CreatedAt = []byte(metadata), time.UnixMilli(created).UTC()
 		if c.Vector = decoded(vector); c.Vector == nil {
 			c.Model = ""
 		}
-		return c, err
-	})
+		news = append(news, c)
+	}
+	return history, news, rows.Err()
 }
 
 // apply makes changes in the index on this machine. A row that could not be one of an

@@ -157,3 +157,50 @@ func TestAttackForgedEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherHistory: a project whose schema was put aside, and made anew, has what is noted
+// from then on, and nothing of before, on machines that had followed.
+func TestAnotherHistory(t *testing.T) {
+	t.Parallel()
+	url, seal := pgtest.Server(t), placetest.NewSeal(t)
+	server, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
+	must(t, err)
+	var now *pgxpool.Pool
+	local := rag.New(rag.At(filepath.Join(t.TempDir(), "memory.db"), "mark"))
+	t.Cleanup(func() { must(t, errors.Join(local.Close(), server.Close())) })
+	index := &memories.Index{
+		Local: local, Place: seal.Place(), Pool: func(context.Context, bool) (*pgxpool.Pool, error) { return now, nil },
+	}
+	here := machine{t, memory.New(memory.Deps{
+		Index: index, Seal: seal, Project: "/project", Now: time.Now, Settings: memory.Settings{Limit: 50, MinFloor: 0.3, MaxTokens: 20000},
+	}), nil}
+	listed := func() (titles string) {
+		all, err := here.List(t.Context(), entries.Filter{})
+		must(t, err)
+		for _, e := range all.Entries {
+			titles += e.Title + ","
+		}
+		return titles
+	}
+	elsewhere := func(titles ...string) {
+		m := newMachine(t, url, seal)
+		now = m.pool
+		for _, title := range titles {
+			m.write(title, "The "+title+" service has a text of its own.")
+		}
+	}
+	elsewhere("Old")
+	if got := listed(); got != "Old," {
+		t.Fatalf("at first there is %q", got)
+	}
+	_, err = server.Retire(t.Context(), "example.org/team/work")
+	must(t, err)
+	now = nil
+	if got := listed(); got != "" {
+		t.Errorf("when it was put aside there is %q", got)
+	}
+	elsewhere("Amber", "Birch", "Cedar") // more changes than were followed before
+	if got := listed(); got != "Cedar,Birch,Amber," {
+		t.Errorf("of the new one there is %q", got)
+	}
+}

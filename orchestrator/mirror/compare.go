@@ -117,7 +117,7 @@ const abandoned = time.Hour
 
 // Sweep takes away there what is no more here: it notes the threads whose copies are still
 // there, for the next sender, and deletes copies for forks that never came about.
-func (m *Mirror) Sweep(ctx context.Context, note func(thread.ID) error, now time.Time) (did string, err error) {
+func (m *Mirror) Sweep(ctx context.Context, note func(context.Context, thread.ID) error, now time.Time) (did string, err error) {
 	extra, forks := 0, 0
 	err = m.each(ctx, map[string]any{keyPlace: m.Place}, func(t langgraph.Thread) error {
 		switch {
@@ -134,7 +134,7 @@ func (m *Mirror) Sweep(ctx context.Context, note func(thread.ID) error, now time
 		_, err = m.Rows.Get(ctx, id)
 		if _, deleted := errors.AsType[*thread.DeletedError](err); deleted {
 			extra++
-			return note(id)
+			return note(ctx, id)
 		}
 		if errors.Is(err, thread.ErrNotFound) {
 			return nil // rows that were lost are no reason to delete

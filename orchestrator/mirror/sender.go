@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -16,10 +15,10 @@ import (
 // Sender sends the threads that are due. One process of a project does at a time.
 type Sender struct {
 	*Mirror
-	Notes due.Notes
-	Rest  Rest
+	Outbox Outbox
+	Rest   Rest
 	// Lease takes the right to send, or returns an error wrapping [life.ErrHeld].
-	Lease func() (life.Hold, error)
+	Lease func(context.Context) (life.Hold, error)
 	Now   func() time.Time
 	// Wait waits, or returns the cause of the context's end.
 	Wait func(context.Context, time.Duration) error
@@ -58,22 +57,23 @@ type Sent struct {
 // [life.ErrHeld]: that one looks again when it has let go.
 func (s *Sender) Run(ctx context.Context) (sum Sent, err error) {
 	for {
-		hold, err := s.Lease()
+		hold, err := s.Lease(ctx)
 		if err != nil {
 			return sum, err
 		}
 		sent, err := s.whileDue(ctx)
 		sum.add(sent)
-		if err != nil {
-			err = errors.Join(err, s.Rest.Longer(s.Now()))
-		} else {
+		switch {
+		case err == nil:
 			s.Rest.End()
+		case !errors.Is(err, life.ErrHeld):
+			err = errors.Join(err, s.Rest.Longer(s.Now()))
 		}
 		if err = errors.Join(err, hold.Release()); err != nil {
 			return sum, err
 		}
 		// Who noted something while the lease was held has started nobody.
-		if more, err := s.isMore(sent); err != nil || !more {
+		if more, err := s.isMore(ctx, sent); err != nil || !more {
 			return sum, err
 		}
 	}
@@ -84,9 +84,9 @@ func (s *Sent) add(more Sent) {
 }
 
 // isMore reports whether more is due than was left.
-func (s *Sender) isMore(sent Sent) (bool, error) {
-	notes, _, err := s.Notes.List(s.Now())
-	return len(notes) > sent.Left, err
+func (s *Sender) isMore(ctx context.Context, sent Sent) (bool, error) {
+	due, err := s.Outbox.List(ctx)
+	return len(due) > sent.Left, err
 }
 
 // whileDue sends what is due, and what becomes due while threads live.
@@ -109,7 +109,7 @@ func (s *Sender) linger(ctx context.Context, sent Sent) (more bool, err error) {
 		if err := s.Wait(ctx, lookEvery); err != nil {
 			return false, err
 		}
-		if more, err := s.isMore(sent); err != nil || more {
+		if more, err := s.isMore(ctx, sent); err != nil || more {
 			return more, err
 		}
 	}
@@ -118,36 +118,39 @@ func (s *Sender) linger(ctx context.Context, sent Sent) (more bool, err error) {
 
 // drain sends what is due now, and reports whether one of the threads may change again.
 func (s *Sender) drain(ctx context.Context) (sum Sent, lives bool, err error) {
-	notes, _, err := s.Notes.List(s.Now())
+	due, err := s.Outbox.List(ctx)
 	if err != nil {
 		return sum, false, err
 	}
 	var failed []error
 	inARow := 0
-	for _, n := range notes {
-		alive, err := s.deliver(ctx, n.ID)
+	for _, id := range due {
+		alive, err := s.deliver(ctx, id)
 		lives = lives || alive
 		switch {
 		case err == nil:
 			sum.Threads, inARow = sum.Threads+1, 0
 		case errors.Is(err, langgraph.ErrRefused):
 			sum.Refused++
-			s.Log.Warn().Err(err).Str("thread_id", string(n.ID)).Msg("mirror: the server refuses the thread; it is sent again when it changes")
+			s.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("mirror: the server refuses the thread; it is sent again when it changes")
 		case errors.Is(err, langgraph.ErrBusy):
 			sum.Left++
-			s.Log.Info().Str("thread_id", string(n.ID)).Msg("mirror: a run is at work on the thread there; it stays due")
+			s.Log.Info().Str("thread_id", string(id)).Msg("mirror: a run is at work on the thread there; it stays due")
 			continue
 		default:
 			sum.Left++
 			// One thread that the server has trouble with must not keep the others.
 			inARow++
-			if failed = append(failed, fmt.Errorf("%s: %w", n.ID, err)); !isOfOne(err) || inARow == mostFailed {
+			if failed = append(failed, fmt.Errorf("%s: %w", id, err)); !isOfOne(err) || inARow == mostFailed {
 				return sum, lives, fmt.Errorf("%w: %w", ErrLeft, errors.Join(failed...))
 			}
 			continue
 		}
-		if err := s.Notes.Sent(n.ID); err != nil {
+		switch mine, err := s.Outbox.Sent(ctx, id); {
+		case err != nil:
 			return sum, lives, err
+		case !mine:
+			return sum, lives, fmt.Errorf("another machine sends by now: %w", life.ErrHeld)
 		}
 	}
 	if sum.Threads > 0 {
@@ -167,7 +170,7 @@ func isOfOne(err error) bool {
 
 // deliver sends one thread, again while the server cannot be reached.
 func (s *Sender) deliver(ctx context.Context, id thread.ID) (lives bool, err error) {
-	if err := s.Notes.Take(id); err != nil {
+	if err := s.Outbox.Take(ctx, id); err != nil {
 		return false, err
 	}
 	s.Crashpoints.At(CrashTaken)

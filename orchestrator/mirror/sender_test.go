@@ -216,7 +216,7 @@ func TestRowsLost(t *testing.T) {
 	w.must(w.notes.Note(d1))
 	delete(w.rows, d1)
 	w.send()
-	did, err := w.mirror().Sweep(t.Context(), w.notes.Note, noon)
+	did, err := w.mirror().Sweep(t.Context(), w.note, noon)
 	if inWords(w.there(d1)) != states[1] || did != "" || err != nil || w.notes.Count() > 0 {
 		t.Errorf("%q, %v", did, err)
 	}
@@ -333,7 +333,7 @@ func TestLeased(t *testing.T) {
 	w := newWorld(t)
 	w.grow(0)
 	s := w.sender()
-	s.Lease = func() (life.Hold, error) { return nil, fmt.Errorf("other: %w", life.ErrHeld) }
+	s.Lease = func(context.Context) (life.Hold, error) { return nil, fmt.Errorf("other: %w", life.ErrHeld) }
 	if _, err := s.Run(t.Context()); !errors.Is(err, life.ErrHeld) || len(w.Requests()) > 0 || w.notes.Count() != 1 {
 		t.Errorf("%v", err)
 	}
@@ -354,7 +354,7 @@ func TestNotedAtTheEnd(t *testing.T) {
 	w.grow(0)
 	s := w.sender()
 	step := 1
-	s.Lease = func() (life.Hold, error) {
+	s.Lease = func(context.Context) (life.Hold, error) {
 		return noteAtRelease{note: func() {
 			if step < 4 {
 				w.grow(step)
@@ -381,7 +381,7 @@ func TestLingers(t *testing.T) {
 	}
 	s := w.sender()
 	s.Lingers = true
-	s.Lease = func() (life.Hold, error) { leases++; return free{}, nil }
+	s.Lease = func(context.Context) (life.Hold, error) { leases++; return free{}, nil }
 	if sent, err := s.Run(t.Context()); err != nil || sent.Threads != 4 || leases != 1 || len(w.waited) > 12 {
 		t.Errorf("%+v, %v by %d leases, %d looks", sent, err, leases, len(w.waited))
 	}
@@ -510,7 +510,7 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("%+v, %v\nwant %+v", all, err, want)
 	}
 	w.must(m.EachHere(t.Context(), func(rec thread.Record) error { return w.notes.Note(rec.ThreadID) }))
-	if did, err := m.Sweep(t.Context(), w.notes.Note, noon); err != nil || did != "1 threads are no more here, 0 forks were given up" {
+	if did, err := m.Sweep(t.Context(), w.note, noon); err != nil || did != "1 threads are no more here, 0 forks were given up" {
 		t.Errorf("%q, %v", did, err)
 	}
 	w.whole = true
@@ -537,7 +537,7 @@ func TestForked(t *testing.T) {
 		for _, there := range w.Threads() {
 			o.Put(there)
 		}
-		if did, err := o.mirror().Sweep(t.Context(), o.notes.Note, at); err != nil || !strings.Contains(did, want) || (did == "") != (want == "") {
+		if did, err := o.mirror().Sweep(t.Context(), o.note, at); err != nil || !strings.Contains(did, want) || (did == "") != (want == "") {
 			t.Errorf("%s: %q, %v", at, did, err)
 		}
 	}
@@ -592,7 +592,7 @@ func TestAttackMirrorSearch(t *testing.T) {
 		return false
 	})
 	m := w.mirror()
-	if did, err := m.Sweep(t.Context(), w.notes.Note, noon); err != nil || did != "" || w.notes.Count() > 0 {
+	if did, err := m.Sweep(t.Context(), w.note, noon); err != nil || did != "" || w.notes.Count() > 0 {
 		t.Errorf("%q, %v", did, err)
 	}
 	if all, err := m.Compare(t.Context()); err != nil || len(all) > 0 {

@@ -59,6 +59,8 @@ func (w *world) must(err error) {
 	}
 }
 
+func (w *world) note(_ context.Context, id thread.ID) error { return w.notes.Note(id) }
+
 // is makes a thread, or changes it, and notes it.
 func (w *world) is(rec thread.Record) {
 	w.Helper()
@@ -190,8 +192,8 @@ func (w *world) mirror() *Mirror {
 func (w *world) sender() *Sender {
 	w.Helper()
 	return &Sender{
-		Mirror: w.mirror(), Notes: w.notes, Rest: w.rest, Now: func() time.Time { return w.now }, Whole: w.whole,
-		Lease: func() (life.Hold, error) { return free{}, nil },
+		Mirror: w.mirror(), Outbox: Notes{w.notes, func() time.Time { return w.now }}, Rest: w.rest, Now: func() time.Time { return w.now }, Whole: w.whole,
+		Lease: func(context.Context) (life.Hold, error) { return free{}, nil },
 		Wait: func(_ context.Context, d time.Duration) error {
 			w.waited = append(w.waited, d)
 			if w.onWait != nil {

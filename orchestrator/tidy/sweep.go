@@ -53,6 +53,12 @@ func (t *Tidier) schedule() (Schedule, error) {
 	return s, err
 }
 
+// Interval is the time between two sweeps.
+func (t *Tidier) Interval() time.Duration {
+	s, _ := t.schedule() // the sweep says what is wrong
+	return s.Interval
+}
+
 // Run goes on with what a crash has cut short, and then sweeps after each interval, until
 // ctx ends. Nothing expires in the first interval: nobody who only looks is in a hurry.
 func (t *Tidier) Run(ctx context.Context) {

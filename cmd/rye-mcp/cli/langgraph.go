@@ -228,12 +228,12 @@ func syncMirror(ctx context.Context, sys System, p *project, all, dry, asJSON bo
 
 // syncNow sends what is due, or all.
 func syncNow(ctx context.Context, sys System, p *project, m *mirror.Mirror, all bool) (mirror.Sent, error) {
-	due := p.mirroring.copiesDue()
+	out := p.mirroring.outbox()
 	if all {
-		if _, err := m.Sweep(ctx, due.Note, sys.Now()); err != nil {
+		if _, err := m.Sweep(ctx, out.Note, sys.Now()); err != nil {
 			return mirror.Sent{}, err
 		}
-		if err := m.EachHere(ctx, func(rec thread.Record) error { return due.Note(rec.ThreadID) }); err != nil {
+		if err := m.EachHere(ctx, func(rec thread.Record) error { return out.Note(ctx, rec.ThreadID) }); err != nil {
 			return mirror.Sent{}, err
 		}
 	}

@@ -16,9 +16,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/mirror"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
-	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
-	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -36,9 +35,11 @@ type mirroring struct {
 	sys System
 	log zerolog.Logger
 
-	mu      sync.Mutex
-	read    time.Time // when the file that was read was changed
-	mirrors bool      // the file names a mirror
+	mu     sync.Mutex
+	read   time.Time       // when the file that was read was changed
+	url    string          // of the mirror that it names; empty: none
+	shared *mirrors.Outbox // of that mirror, where other machines have the threads, too
+	joined bool            // it is known there that this machine has the mirror
 }
 
 func mirrorFile(user string) string {
@@ -52,41 +53,57 @@ func (m *mirroring) on() bool {
 	defer m.mu.Unlock()
 	switch {
 	case err != nil:
-		m.read, m.mirrors = time.Time{}, false
+		m.read = time.Time{}
+		m.name("")
 	case !info.ModTime().Equal(m.read):
 		set, _, err := config.MirrorOf(m.config.Read())
 		if err != nil {
 			m.log.Warn().Err(err).Msg("mirror: the settings cannot be used")
+			set.URL = ""
 		}
-		m.read, m.mirrors = info.ModTime(), err == nil && set.URL != ""
+		m.read = info.ModTime()
+		m.name(set.URL)
 	}
-	return m.mirrors
+	return m.url != ""
+}
+
+// name takes what the settings say. The caller holds m.mu.
+func (m *mirroring) name(url string) {
+	if url != m.url {
+		m.url, m.shared, m.joined = url, nil, false
+	}
 }
 
 // wasOn is on as it was found last.
 func (m *mirroring) wasOn() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.mirrors
+	return m.url != ""
 }
 
-// Changing implements [announce.Mirror].
+// Changing implements [announce.Mirror]. Where other machines have the threads, too, the
+// change itself notes what is due for each mirror that is known there.
 func (m *mirroring) Changing(id thread.ID) {
-	if m.on() && m.state.Home().Seal != nil {
-		m.note(id)
+	if !m.on() || m.state.Home().Seal == nil {
+		return
 	}
-}
-
-func (m *mirroring) note(id thread.ID) {
-	if err := m.copiesDue().Note(id); err != nil {
+	ctx, done := context.WithTimeout(context.Background(), noteWithin)
+	defer done()
+	var err error
+	if m.state.site.shared() {
+		err = m.join(ctx)
+	} else {
+		err = m.outbox().Note(ctx, id)
+	}
+	if err != nil {
 		m.log.Warn().Err(err).Str("thread_id", string(id)).Msg("mirror: it could not be noted that the copy of the thread is due")
 	}
 }
 
-// Changed implements [announce.Mirror]. It starts a sender, unless one is at work or the
-// server could not be reached lately.
+// Changed implements [announce.Mirror]. It starts a sender, unless one is at work, the server
+// could not be reached lately, or a worker of this machine sends.
 func (m *mirroring) Changed() {
-	if !m.wasOn() {
+	if !m.wasOn() || m.ofWorker() {
 		return
 	}
 	if err := m.startMirrorSender(); err != nil {
@@ -98,13 +115,11 @@ func (m *mirroring) Changed() {
 func (m *mirroring) turnMirrored(id thread.ID) func() {
 	return func() {
 		if m.wasOn() {
-			m.note(id)
+			m.Changing(id)
 			m.Changed()
 		}
 	}
 }
-
-func (m *mirroring) copiesDue() due.Notes { return due.Notes{Dir: m.state.Home().Mirror()} }
 
 func (m *mirroring) mirrorRest() mirror.Rest {
 	return mirror.Rest{File: filepath.Join(m.state.Home().Dir, "mirror.rest")}
@@ -139,18 +154,20 @@ func (m *mirroring) connectMirror() {
 	m.control.Tidy.Belongings = append(m.control.Tidy.Belongings, tidy.Belonging{
 		Name:  "its copy on the mirror",
 		Apart: true,
-		Remove: func(_ context.Context, rec thread.Record) error {
+		Remove: func(ctx context.Context, rec thread.Record) error {
 			if !m.on() {
 				return nil
 			}
-			if err := m.copiesDue().Note(rec.ThreadID); err != nil {
+			if err := m.outbox().Note(ctx, rec.ThreadID); err != nil {
 				return err
 			}
 			m.Changed() //nolint:contextcheck // a sender outlives every call
 			return nil
 		},
 	})
-	m.control.Tidy.Jobs = append(m.control.Tidy.Jobs, tidy.Job{Name: "mirror", Run: m.sweepMirror})
+	if !m.state.site.shared() { // of several machines that sweep, one that has the mirror must
+		m.control.Tidy.Jobs = append(m.control.Tidy.Jobs, tidy.Job{Name: "mirror", Run: m.sweepMirror})
+	}
 }
 
 // sweepMirror takes away on the mirror what is no more here, and has sent what is due.
@@ -163,17 +180,20 @@ func (m *mirroring) sweepMirror(ctx context.Context) (did string, err error) {
 		return "", err
 	}
 	defer there.Client.Close()
-	did, err = there.Sweep(ctx, m.copiesDue().Note, m.sys.Now())
+	did, err = there.Sweep(ctx, m.outbox().Note, m.sys.Now())
 	return did, errors.Join(err, m.sendLeftCopies(ctx))
 }
 
 // sendLeftCopies starts a sender when something is due that nobody was started for, or
 // that could not be sent.
 func (m *mirroring) sendLeftCopies(ctx context.Context) error {
-	if !m.on() {
+	if !m.on() || m.ofWorker() {
 		return nil
 	}
-	if there, err := m.store.Now(ctx); err != nil || there == nil || m.copiesDue().Count() == 0 {
+	if there, err := m.store.Now(ctx); err != nil || there == nil {
+		return err
+	}
+	if due, err := m.outbox().IsDue(ctx); err != nil || !due {
 		return err
 	}
 	return m.startMirrorSender() //nolint:contextcheck // it outlives the server
@@ -181,6 +201,7 @@ func (m *mirroring) sendLeftCopies(ctx context.Context) error {
 
 // mirrorOf is the mirror of the user's settings.
 func (m *mirroring) mirrorOf(sys System, log zerolog.Logger) (*mirror.Mirror, error) {
+	m.on() // what is due there is found by its address
 	set, _, err := config.MirrorOf(m.config.Read())
 	if err != nil {
 		return nil, err
@@ -197,7 +218,7 @@ func (m *mirroring) mirrorOf(sys System, log zerolog.Logger) (*mirror.Mirror, er
 		Client: langgraph.New(langgraph.Options{
 			Place: at, Now: sys.Now, Key: func(ctx context.Context) (string, error) { return m.providers.Key(ctx, set.Key) },
 		}),
-		Graph: set.Graph, Node: set.Node, Project: filepath.Base(m.path), Rows: m.store, Records: m.records(),
+		Graph: set.Graph, Node: set.Node, Project: m.calledThere(), Rows: m.store, Records: m.records(),
 		Clean:       func(text []byte) []byte { clean, _ := redactor.Text(text); return clean },
 		Crashpoints: sys.Crashpoints, Log: log,
 	}
@@ -210,8 +231,7 @@ func (m *mirroring) mirrorOf(sys System, log zerolog.Logger) (*mirror.Mirror, er
 // senderTo sends what is due to a mirror.
 func (m *mirroring) senderTo(there *mirror.Mirror) *mirror.Sender {
 	return &mirror.Sender{
-		Mirror: there, Notes: m.copiesDue(), Rest: m.mirrorRest(), Now: m.sys.Now, Wait: wait,
-		Lease: func() (life.Hold, error) { return m.life.Lease(mirrorCommand) },
+		Mirror: there, Outbox: m.outbox(), Rest: m.mirrorRest(), Now: m.sys.Now, Wait: wait, Lease: m.takeTurn,
 	}
 }
 
@@ -227,10 +247,7 @@ func sendCopies(ctx context.Context, with sending) error {
 	defer there.Client.Close()
 	sender := with.mirroring.senderTo(there)
 	sender.Lingers = true
-	if _, err := sender.Run(ctx); !errors.Is(err, life.ErrHeld) {
-		return err
-	}
-	return nil
+	return with.mirroring.send(ctx, sender)
 }
 
 // mirror tells where copies of threads go, and whether anything answers there.

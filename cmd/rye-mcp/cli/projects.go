@@ -290,6 +290,7 @@ func (ps *projects) serve(p *project) *served {
 		p.control.Queue.Run(s.ctx)
 	})
 	s.background.Go(func() { ps.tellUnconfined(s) })
+	s.background.Go(func() { p.mirroring.keepSending(s.ctx) })
 	return s
 }
 

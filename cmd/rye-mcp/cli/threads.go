@@ -123,7 +123,9 @@ func inProject(ctx context.Context, sys System, opts options, do func(context.Co
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(ctx, p), p.Close())
+	err = do(ctx, p)
+	p.mirroring.sendLeftBehind(ctx)
+	return errors.Join(err, p.Close())
 }
 
 // hasThreads reports whether a thread has ever run in the project, and says whose are left

@@ -107,7 +107,9 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	if err := addProjects(ctx, w, opened); err != nil {
 		return err
 	}
-	w.Deliver = deliver
+	w.Deliver = func(ctx context.Context, w *worker.Worker) (func(context.Context) error, error) {
+		return deliver(ctx, w, opened)
+	}
 	w.Joined = func(*fleet.Lease) { tellAtWork(sys, w) }
 	return work(ctx, w, flags)
 }

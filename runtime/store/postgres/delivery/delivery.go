@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 )
 
 // schema has River's tables.
@@ -52,14 +54,30 @@ type Options struct {
 	// Fleet does what is due once for all, and returns the schemas of the projects that have
 	// a worker, whose sweeps are then due.
 	Fleet func(context.Context) ([]string, error)
+	// Mirrors are the ids of the mirrors of a project of this worker, of which any machine may
+	// have the settings; sending to them is due after each of its sweeps.
+	Mirrors func(ctx context.Context, schema string) ([]string, error)
+	// Mirror sends what is due of a project to the mirror that this worker has, see
+	// [Delivery.Serve].
+	Mirror func(ctx context.Context, schema string) error
 }
 
 // Delivery is a running client of River.
-type Delivery struct{ client *river.Client[pgx.Tx] }
+type Delivery struct {
+	client *river.Client[pgx.Tx]
+
+	mu     sync.Mutex
+	served map[string]string // the queues of mirrors, by project schemas
+}
 
 // QueueOf is the queue of a project by its schema.
 func QueueOf(projectSchema string) string {
 	return "p_" + projectSchema[max(0, len(projectSchema)-hashLength):]
+}
+
+// MirrorQueue is the queue of a mirror of a project; migration 0008 makes the same name.
+func MirrorQueue(projectSchema, mirror string) string {
+	return "m_" + projectSchema[max(0, len(projectSchema)-hashLength):] + "_" + mirror[:min(len(mirror), hashLength)]
 }
 
 // hashLength is how much of a schema's name is a hash of the project's.
@@ -79,6 +97,13 @@ type sweepArgs struct {
 // Kind implements [river.JobArgs].
 func (sweepArgs) Kind() string { return "sweep" }
 
+type mirrorArgs struct {
+	Schema string `json:"schema"`
+}
+
+// Kind implements [river.JobArgs].
+func (mirrorArgs) Kind() string { return "mirror" }
+
 type fleetArgs struct{}
 
 // Kind implements [river.JobArgs].
@@ -90,30 +115,15 @@ func Start(ctx context.Context, o Options) (*Delivery, error) {
 	if err := migrate(ctx, o.Pool); err != nil {
 		return nil, fmt.Errorf("make the tables of River: %w", err)
 	}
-	d := &Delivery{}
-	workers := river.NewWorkers()
+	d := &Delivery{served: map[string]string{}}
 	queues := map[string]river.QueueConfig{fleetQueue: {MaxWorkers: 1}}
 	byQueue := map[string]func(context.Context){}
 	for project, hint := range o.Projects {
 		queues[QueueOf(project)] = river.QueueConfig{MaxWorkers: 1}
 		byQueue[QueueOf(project)] = hint
 	}
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[startArgs]) error {
-		byQueue[job.Queue](ctx)
-		return nil
-	}))
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sweepArgs]) error {
-		if _, known := o.Projects[job.Args.Schema]; !known {
-			return nil // the row is not ours to believe
-		}
-		return o.Sweep(ctx, job.Args.Schema)
-	}))
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[fleetArgs]) error {
-		schemas, err := o.Fleet(ctx)
-		return errors.Join(err, d.due(ctx, schemas))
-	}))
 	client, err := river.NewClient(riverpgxv5.New(o.Pool), &river.Config{
-		Schema: schema, Queues: queues, Workers: workers, FetchCooldown: cooldown, FetchPollInterval: poll,
+		Schema: schema, Queues: queues, Workers: d.workers(o, byQueue), FetchCooldown: cooldown, FetchPollInterval: poll,
 		CompletedJobRetentionPeriod: kept, DiscardedJobRetentionPeriod: kept, CancelledJobRetentionPeriod: kept,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // what fails is logged by what a job does
 		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(Every), func() (river.JobArgs, *river.InsertOpts) {
@@ -128,6 +138,124 @@ func Start(ctx context.Context, o Options) (*Delivery, error) {
 		return nil, fmt.Errorf("start the client of River: %w", err)
 	}
 	return d, nil
+}
+
+// workers do the jobs. A row is not ours to believe: what it names counts only as far as this
+// worker has it.
+func (d *Delivery) workers(o Options, byQueue map[string]func(context.Context)) *river.Workers {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[startArgs]) error {
+		if hint := byQueue[job.Queue]; hint != nil {
+			hint(ctx)
+		}
+		return nil
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sweepArgs]) error {
+		if _, known := o.Projects[job.Args.Schema]; !known {
+			return nil
+		}
+		return errors.Join(o.Sweep(ctx, job.Args.Schema), d.mirrorsDue(ctx, o, job.Args.Schema))
+	}))
+	river.AddWorker(workers, &mirrorWorker{send: func(ctx context.Context, queue string) error {
+		schema, known := d.mirrorOf(queue)
+		if !known {
+			return nil
+		}
+		return o.Mirror(ctx, schema)
+	}})
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[fleetArgs]) error {
+		schemas, err := o.Fleet(ctx)
+		return errors.Join(err, d.due(ctx, schemas))
+	}))
+	return workers
+}
+
+// mirrorWorker sends to mirrors. What is left when its time is over is due again with the next
+// job.
+type mirrorWorker struct {
+	river.WorkerDefaults[mirrorArgs]
+
+	send func(ctx context.Context, queue string) error
+}
+
+// sendWithin bounds one job, of which one server that was away for long can have much.
+const sendWithin = 30 * time.Minute
+
+// Timeout implements [river.Worker].
+func (*mirrorWorker) Timeout(*river.Job[mirrorArgs]) time.Duration { return sendWithin }
+
+// Work implements [river.Worker].
+func (w *mirrorWorker) Work(ctx context.Context, job *river.Job[mirrorArgs]) error {
+	return w.send(ctx, job.Queue)
+}
+
+// Serve has this worker send to a mirror of one of its projects, and to no other one; empty:
+// to none. One call is made at a time. It waits for what is being sent to the one before.
+func (d *Delivery) Serve(ctx context.Context, projectSchema, mirror string) error {
+	queue := ""
+	if mirror != "" {
+		queue = MirrorQueue(projectSchema, mirror)
+	}
+	before := d.serves(projectSchema, queue)
+	if before == queue {
+		return nil
+	}
+	if before != "" {
+		if err := d.client.Queues().Remove(ctx, before); err != nil {
+			d.serves(projectSchema, before) // it is tried again
+			return fmt.Errorf("leave the jobs of a mirror to others: %w", err)
+		}
+	}
+	if queue == "" {
+		return nil
+	}
+	if err := d.client.Queues().Add(queue, river.QueueConfig{MaxWorkers: 1}); err != nil {
+		d.serves(projectSchema, "")
+		return fmt.Errorf("take the jobs of a mirror: %w", err)
+	}
+	return nil
+}
+
+// serves notes which queue of mirrors is served of a project, and returns which one was.
+func (d *Delivery) serves(projectSchema, queue string) (before string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before = d.served[projectSchema]
+	d.served[projectSchema] = queue
+	return before
+}
+
+// mirrorOf is the project of which a queue has the jobs of a mirror that this worker serves.
+func (d *Delivery) mirrorOf(queue string) (schema string, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for schema, served := range d.served {
+		if served == queue {
+			return schema, true
+		}
+	}
+	return "", false
+}
+
+// mirrorsDue inserts a job for each mirror of a project, unless one waits for who has it.
+func (d *Delivery) mirrorsDue(ctx context.Context, o Options, schema string) error {
+	if o.Mirrors == nil {
+		return nil
+	}
+	mirrors, err := o.Mirrors(ctx, schema)
+	if err != nil || len(mirrors) == 0 {
+		return err
+	}
+	jobs := make([]river.InsertManyParams, len(mirrors))
+	for i, mirror := range mirrors {
+		jobs[i] = river.InsertManyParams{Args: mirrorArgs{schema}, InsertOpts: &river.InsertOpts{
+			Queue: MirrorQueue(schema, mirror), MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByQueue: true, ByState: []rivertype.JobState{
+				rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+			}},
+		}}
+	}
+	_, err = d.client.InsertMany(ctx, jobs)
+	return err
 }
 
 // due inserts the sweeps of projects, each once a period.

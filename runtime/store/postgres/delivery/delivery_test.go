@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/delivery"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -113,6 +114,103 @@ func TestHints(t *testing.T) {
 	case <-sweeps:
 		t.Error("swept twice in a period")
 	default:
+	}
+}
+
+// TestRetryHints: a thread that is to be tried again leaves a hint for when that is.
+func TestRetryHints(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	hints, _ := s.start()
+	s.join()
+	fail := func(in time.Duration) {
+		t.Helper()
+		rec, _, err := store.Register(t.Context(), s.store, store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: time.Now(), Run: thread.NewRun()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := s.store.Runner(rec.ThreadID, rec.Run)
+		if _, err := by.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "h"}, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		failed, err := store.Finished(rec.ThreadID, thread.Outcome{
+			State: thread.Error, Error: &thread.Problem{Code: "provider_transient", Message: "down", Passing: true},
+			Retry: &thread.Retry{At: time.Now().Add(in), Attempt: 2, Attempts: 3},
+		}, nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := by.Apply(t.Context(), failed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail(0)
+	<-hints
+	fail(time.Hour)
+	var in time.Duration
+	err := s.server.Pool().QueryRow(t.Context(), `SELECT scheduled_at - clock_timestamp() FROM rye.river_job WHERE kind = 'start' AND state = 'scheduled'`).Scan(&in)
+	if err != nil || in < 55*time.Minute || in > time.Hour {
+		t.Errorf("the hint of one that is due in an hour comes in %s, %v", in, err)
+	}
+	if n := s.jobs(); n != 2 {
+		t.Errorf("%d hints of two", n)
+	}
+}
+
+// TestMirrors: after the sweep of a project each of its mirrors has a job, once, which a worker
+// takes that serves the mirror, and nobody else does; what is due by a change comes at once.
+func TestMirrors(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	mine, other := &mirrors.Outbox{Pool: s.store.Pool, Mirror: mirrors.ID("mine")}, &mirrors.Outbox{Pool: s.store.Pool, Mirror: mirrors.ID("other")}
+	for _, o := range []*mirrors.Outbox{mine, other} {
+		if err := o.Join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.enqueue("early") // there are no tables of River
+	sent := make(chan string, 100)
+	d, err := delivery.Start(t.Context(), delivery.Options{
+		Pool: s.server.Pool(), Projects: map[string]func(context.Context){s.store.Schema(): func(context.Context) {}},
+		Sweep:   func(context.Context, string) error { return nil },
+		Fleet:   func(context.Context) ([]string, error) { return []string{s.store.Schema()}, nil },
+		Mirrors: func(ctx context.Context, _ string) ([]string, error) { return mirrors.Of(ctx, s.store.Pool()) },
+		Mirror:  func(_ context.Context, schema string) error { sent <- schema; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Stop(context.Background()) })
+	if err := d.Serve(t.Context(), s.store.Schema(), mine.Mirror); err != nil {
+		t.Fatal(err)
+	}
+	if schema := <-sent; schema != s.store.Schema() {
+		t.Errorf("sent of %s", schema)
+	}
+	s.enqueue("now")
+	<-sent
+	waiting := func() (queues string) {
+		t.Helper()
+		err := s.server.Pool().QueryRow(t.Context(), `SELECT coalesce(string_agg(queue, ' '), '') FROM rye.river_job WHERE kind = 'mirror' AND state = 'available'`).Scan(&queues)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return queues
+	}
+	if got, want := waiting(), delivery.MirrorQueue(s.store.Schema(), other.Mirror); got != want {
+		t.Errorf("for others waits %q, want %q", got, want)
+	}
+	if err := d.Serve(t.Context(), s.store.Schema(), other.Mirror); err != nil {
+		t.Fatal(err)
+	}
+	<-sent
+	s.enqueue("for nobody here")
+	select {
+	case <-sent: // one of the two is that of the mirror which is served now
+	case <-t.Context().Done():
+	}
+	if got, want := waiting(), delivery.MirrorQueue(s.store.Schema(), mine.Mirror); got != want {
+		t.Errorf("after another was named %q waits, want %q", got, want)
 	}
 }
 

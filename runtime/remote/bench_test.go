@@ -1,7 +1,6 @@
 package remote_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -15,28 +14,28 @@ import (
 func BenchmarkTurn(b *testing.B) {
 	f := newFleet(b)
 	f.url = pgtest.Start(b, pgtest.Options{Durable: true}).Database(b)
-	m := f.machine(b)
-	run := thread.NewRun()
-	m.registered(b, id, run)
-	for name, of := range map[string]records.Thread{"local": local(b.TempDir(), f.seal).Of(id), "shipped": m.By(id, run)} {
-		b.Run(name, func(b *testing.B) {
-			must(b, of.Prepare())
-			w, err := transcript.Open(of.Transcript(), id, transcript.Options{Signer: f.seal.Key()})
-			must(b, err)
-			for turn := 1; b.Loop(); turn++ {
-				for range 20 {
-					must(b, w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: turn}))
-				}
-				must(b, w.Checkpoint(turn))
+	f.localAndShipped(b, func(b *testing.B, w *transcript.Writer) {
+		for turn := 1; b.Loop(); turn++ {
+			for range 20 {
+				must(b, w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: turn}))
 			}
-			must(b, errors.Join(w.Close()))
-		})
-	}
+			must(b, w.Checkpoint(turn))
+		}
+	})
 }
 
 // BenchmarkEvent measures what an event costs that no checkpoint follows.
 func BenchmarkEvent(b *testing.B) {
-	f := newFleet(b)
+	newFleet(b).localAndShipped(b, func(b *testing.B, w *transcript.Writer) {
+		for b.Loop() {
+			must(b, w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: 1}))
+		}
+	})
+}
+
+// localAndShipped measures what is written to a transcript on this machine alone, and to
+// one that is shipped to the server.
+func (f fleet) localAndShipped(b *testing.B, write func(*testing.B, *transcript.Writer)) {
 	m := f.machine(b)
 	run := thread.NewRun()
 	m.registered(b, id, run)
@@ -45,9 +44,7 @@ func BenchmarkEvent(b *testing.B) {
 			must(b, of.Prepare())
 			w, err := transcript.Open(of.Transcript(), id, transcript.Options{Signer: f.seal.Key()})
 			must(b, err)
-			for b.Loop() {
-				must(b, w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: 1}))
-			}
+			write(b, w)
 			must(b, w.Close())
 		})
 	}

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,11 +25,7 @@ func TestServerAway(t *testing.T) {
 	f := newFleet(t)
 	f.url = cluster.Database(t)
 	a, b := f.machine(t), f.machine(t)
-	run := thread.NewRun()
-	a.registered(t, id, run)
-	must(t, a.By(id, run).Prepare())
-	w, err := a.By(id, run).Transcript().Append()
-	must(t, err)
+	_, w := a.begins(t)
 	write(t, w, "before\n")
 	must(t, w.Sync())
 	for n, stop := range []func(testing.TB){cluster.Stop, cluster.Kill} {
@@ -56,12 +50,7 @@ func TestServerAway(t *testing.T) {
 
 // readAndDie is a reader that is killed at a crash point.
 func readAndDie(m *machine) error {
-	m.Crashpoints = func(p thread.Crashpoint) {
-		if string(p) == os.Getenv(atVariable) {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}
+	m.Crashpoints = dieAt(os.Getenv(atVariable), 1)
 	_, err := readAll(m.Of(id).Transcript())
 	return errors.Join(err, errors.New("it was not killed"))
 }
@@ -92,17 +81,10 @@ func TestKilledReader(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t)
 			a, b := f.machine(t), f.machine(t)
-			run := thread.NewRun()
-			a.registered(t, id, run)
-			must(t, a.By(id, run).Prepare())
-			w, err := a.By(id, run).Transcript().Append()
-			must(t, err)
+			run, w := a.begins(t)
 			write(t, w, "one\ntwo\n")
 			must(t, w.Close())
-			exit, ok := errors.AsType[*exec.ExitError](f.process(t, b, "read", atVariable+"="+string(remote.CrashCopied)).Run())
-			if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("it ended with %v", exit)
-			}
+			wantKilled(t, f.process(t, b, "read", atVariable+"="+string(remote.CrashCopied)))
 			change(t, a, run)
 			if got, want := read(t, b, id), read(t, a, id); got != want {
 				t.Errorf("%q, want %q", got, want)

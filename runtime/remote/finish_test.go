@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,15 +42,7 @@ func finishAndDie(m *machine) error {
 	if _, err := fmt.Sscan(os.Getenv(atVariable), &point, &times); err != nil {
 		return err
 	}
-	m.Crashpoints = func(p thread.Crashpoint) {
-		if string(p) != point {
-			return
-		}
-		if times--; times == 0 {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}
+	m.Crashpoints = dieAt(point, times)
 	run := thread.Run(os.Getenv("REMOTE_RUN"))
 	of := m.By(id, run)
 	if err := errors.Join(of.Prepare(), of.Meta().Write(meta(thread.Running, 0))); err != nil {
@@ -106,10 +96,7 @@ func TestKilledAtTheEnd(t *testing.T) {
 			a, b := f.machine(t), f.machine(t)
 			run, next := thread.NewRun(), thread.NewRun()
 			a.registered(t, id, run)
-			exit, ok := errors.AsType[*exec.ExitError](f.process(t, a, "finish", atVariable+"="+point, "REMOTE_RUN="+string(run)).Run())
-			if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("it ended with %v", exit)
-			}
+			wantKilled(t, f.process(t, a, "finish", atVariable+"="+point, "REMOTE_RUN="+string(run)))
 			row, described, said := b.ended(t)
 			if row.Terminal() && (described != row || said != row) {
 				t.Errorf("the row says %s, thread.json %s, the transcript %q", row, described, said)

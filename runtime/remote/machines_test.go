@@ -36,6 +36,39 @@ func (m *machine) registered(t testing.TB, id thread.ID, run thread.Run) {
 	must(t, err)
 }
 
+// begins has the thread run on the machine, with a transcript that it writes to.
+func (m *machine) begins(t testing.TB) (run thread.Run, w records.Appender) {
+	t.Helper()
+	run = thread.NewRun()
+	m.registered(t, id, run)
+	must(t, m.By(id, run).Prepare())
+	w, err := m.By(id, run).Transcript().Append()
+	must(t, err)
+	return run, w
+}
+
+// dieAt kills this process when it comes to a crash point for the nth time.
+func dieAt(point string, nth int) thread.Crashpoints {
+	return func(p thread.Crashpoint) {
+		if string(p) != point {
+			return
+		}
+		if nth--; nth == 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// wantKilled runs a process that dies at a crash point.
+func wantKilled(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	exit, ok := errors.AsType[*exec.ExitError](cmd.Run())
+	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("it ended with %v", exit)
+	}
+}
+
 // replaced gives the thread another run.
 func (m *machine) replaced(t testing.TB, id thread.ID, run thread.Run) {
 	t.Helper()
@@ -237,14 +270,8 @@ func TestAttackReplacedRun(t *testing.T) {
 
 // writeAndDie is a thread's process that is killed at a crash point.
 func writeAndDie(m *machine) error {
-	run, at := thread.Run(os.Getenv("REMOTE_RUN")), os.Getenv(atVariable)
-	m.Crashpoints = func(p thread.Crashpoint) {
-		if string(p) == at {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}
-	of := m.By(id, run)
+	m.Crashpoints = dieAt(os.Getenv(atVariable), 1)
+	of := m.By(id, thread.Run(os.Getenv("REMOTE_RUN")))
 	if err := errors.Join(of.Prepare(), of.Meta().Write(meta(thread.Created, 0))); err != nil {
 		return err
 	}
@@ -284,11 +311,7 @@ func TestKilled(t *testing.T) {
 				a, b := f.machine(t), f.machine(t)
 				run, next := thread.NewRun(), thread.NewRun()
 				a.registered(t, id, run)
-				cmd := f.process(t, a, "write", atVariable+"="+string(point), "REMOTE_RUN="+string(run))
-				exit, ok := errors.AsType[*exec.ExitError](cmd.Run())
-				if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-					t.Fatalf("it ended with %v", exit)
-				}
+				wantKilled(t, f.process(t, a, "write", atVariable+"="+string(point), "REMOTE_RUN="+string(run)))
 				settler := map[string]*machine{"here": a, "elsewhere": b}[where]
 				a.replaced(t, id, next)
 				of := settler.By(id, next)
@@ -382,11 +405,7 @@ func TestLostByServer(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	a, b := f.machine(t), f.machine(t)
-	run := thread.NewRun()
-	a.registered(t, id, run)
-	must(t, a.By(id, run).Prepare())
-	w, err := a.By(id, run).Transcript().Append()
-	must(t, err)
+	_, w := a.begins(t)
 	write(t, w, "one\n")
 	must(t, w.Sync())
 	write(t, w, "two\n")

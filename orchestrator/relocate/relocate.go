@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"strings"
@@ -287,7 +286,7 @@ func artifacts(from, to records.Thread) error {
 		if len(hash) != hashLength {
 			return nil // no artifact
 		}
-		content, err := whole(open)
+		content, err := records.ReadAll(open, math.MaxInt64)
 		if err == nil {
 			_, err = to.Artifacts().Write(hash, content)
 		}
@@ -309,7 +308,7 @@ func words(from, to records.Thread, stage records.Stage, same bool) (head *threa
 	}
 	if same {
 		var content []byte
-		if content, err = whole(from.Transcript().Open); err == nil {
+		if content, err = records.ReadAll(from.Transcript().Open, math.MaxInt64); err == nil {
 			_, err = w.Write(content)
 		}
 	} else {
@@ -325,7 +324,7 @@ func words(from, to records.Thread, stage records.Stage, same bool) (head *threa
 
 // capabilities moves what a thread was shown of its tools.
 func capabilities(from, to records.Thread, stage records.Stage, same bool, meta thread.Meta) error {
-	text, err := whole(from.Capabilities().Open)
+	text, err := records.ReadAll(from.Capabilities().Open, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -337,13 +336,4 @@ func capabilities(from, to records.Thread, stage records.Stage, same bool, meta 
 		return err
 	}
 	return to.Capabilities().Write(text)
-}
-
-func whole(open func() (records.Reader, error)) ([]byte, error) {
-	r, err := open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.Close() }() // only read
-	return io.ReadAll(io.NewSectionReader(r, 0, math.MaxInt64))
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -157,15 +156,10 @@ func headOf(l recording.Left, v verify.Verdict) thread.TranscriptHead {
 const maxRead = 256 << 20
 
 func readAll(from records.Source, most int64) ([]byte, error) {
-	f, err := from.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
 	if most > maxRead {
 		return nil, fmt.Errorf("%s has %d MB, more than a recording holds", from.Where(), most>>20)
 	}
-	return io.ReadAll(io.NewSectionReader(f, 0, most))
+	return records.ReadAll(from.Open, most)
 }
 
 // capabilitiesOf is the record of what a thread could do, without its signature.
@@ -187,12 +181,8 @@ func artifactsOf(of records.Thread) (map[string][]byte, error) {
 		if strings.HasPrefix(name, ".") { // it is being written
 			return nil
 		}
-		f, err := open()
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }()
-		found[name], err = io.ReadAll(io.NewSectionReader(f, 0, maxRead))
+		var err error
+		found[name], err = records.ReadAll(open, maxRead)
 		return err
 	})
 	return found, err

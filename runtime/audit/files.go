@@ -73,12 +73,7 @@ func (a *auditor) rendering() error {
 // not good, which is a finding. An older signature, which is for no name, is good:
 // what the text is about is compared by those who ask.
 func (a *auditor) signedText(name string, from records.Source, as sign.Name) ([]byte, error) {
-	f, err := from.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	src, err := io.ReadAll(io.NewSectionReader(f, 0, maxSignedText+1))
+	src, err := records.ReadAll(from.Open, maxSignedText+1)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", from.Where(), err)
 	}

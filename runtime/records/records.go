@@ -145,6 +145,16 @@ type Reader interface {
 	Size() (int64, error)
 }
 
+// ReadAll reads a record from its beginning, and no more of it than most bytes.
+func ReadAll(open func() (Reader, error), most int64) ([]byte, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.NewSectionReader(r, 0, most))
+	return content, errors.Join(err, r.Close())
+}
+
 // Stamp tells one state of a record from another: a record with the same stamp has
 // the same content, if it is only replaced or appended to.
 type Stamp struct {

@@ -58,7 +58,7 @@ func move(from, to records.Thread) error {
 		if !isArtifact().MatchString(name) {
 			return nil
 		}
-		content, err := all(open)
+		content, err := records.ReadAll(open, maxArtifacts)
 		if err == nil {
 			_, err = to.Artifacts().Write(name[:64], content)
 		}
@@ -67,7 +67,7 @@ func move(from, to records.Thread) error {
 	if err != nil {
 		return err
 	}
-	text, err := all(from.Capabilities().Open)
+	text, err := records.ReadAll(from.Capabilities().Open, maxArtifacts)
 	if err == nil {
 		err = to.Capabilities().Write(text)
 	}
@@ -85,16 +85,6 @@ func move(from, to records.Thread) error {
 		return err
 	}
 	return to.Meta().Write(meta)
-}
-
-// all reads a record that is no larger than artifacts may be.
-func all(open func() (records.Reader, error)) ([]byte, error) {
-	r, err := open()
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.NewSectionReader(r, 0, maxArtifacts))
-	return content, errors.Join(err, r.Close())
 }
 
 func moveWords(from, to records.Transcript) error {

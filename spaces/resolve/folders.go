@@ -45,22 +45,7 @@ func visited(folder string, root *os.Root, err error, visit func(string, *os.Roo
 
 // openSignatures opens the folder of detached signatures; nil when there is none.
 func openSignatures(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	ai, err := OpenAI(dir, of)
-	if isMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = ai.Close() }() // the folder in it stays open
-	root, err := OpenFolder(ai, SignatureFolder(kind))
-	if isMissing(err) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return root, err
+	return openBelowAI(dir, of, SignatureFolder(kind), func(*os.Root) error { return nil })
 }
 
 // OpenFolderOf opens the one of [Folders] that a file lies in, whose path below the

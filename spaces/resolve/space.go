@@ -71,6 +71,11 @@ func (r *Resolver) open(kind item.Kind, id string) ([]space, error) {
 // openKind opens <dir>/.ai/<kind folder>; nil when there is none. What is below
 // .ai may not leave it.
 func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
+	return openBelowAI(dir, of, kind.Dir(), func(ai *os.Root) error { return holdsItems(ai, dir, kind) })
+}
+
+// openBelowAI opens a folder below <dir>/.ai that passes a check; nil when there is none.
+func openBelowAI(dir string, of item.Space, folder string, check func(ai *os.Root) error) (*os.Root, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -81,19 +86,18 @@ func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := OpenFolder(ai, kind.Dir())
+	defer func() { _ = ai.Close() }() // the folder in it stays open
+	root, err := OpenFolder(ai, folder)
 	if isMissing(err) {
-		return nil, ai.Close()
-	}
-	if err == nil {
-		if err = holdsItems(ai, dir, kind); err != nil {
-			err = errors.Join(err, root.Close())
-		}
+		return nil, nil
 	}
 	if err != nil {
-		return nil, errors.Join(err, ai.Close())
+		return nil, err
 	}
-	return root, ai.Close()
+	if err := check(ai); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
 }
 
 // holdsItems refuses a folder of items that is a link to settings, keys or state:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph/langgraphtest"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
-	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/records/recordstest"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -124,53 +123,6 @@ func (w *world) List(_ context.Context, f store.Filter) (rows []thread.Record, n
 	return rows, "", nil
 }
 
-// kept are the records of the world's threads.
-type kept struct {
-	records.Records
-	w *world
-}
-
-type keptThread struct {
-	records.Thread
-	w  *world
-	id thread.ID
-}
-
-type keptMeta struct {
-	records.Meta
-	w  *world
-	id thread.ID
-}
-
-type keptTranscript struct {
-	records.Transcript
-	w  *world
-	id thread.ID
-}
-
-type reader struct{ *bytes.Reader }
-
-func (k kept) Of(id thread.ID) records.Thread       { return keptThread{w: k.w, id: id} }
-func (k keptThread) Transcript() records.Transcript { return keptTranscript{w: k.w, id: k.id} }
-func (k keptThread) Meta() records.Meta             { return keptMeta{w: k.w, id: k.id} }
-func (r reader) Close() error                       { return nil }
-func (r reader) Size() (int64, error)               { return r.Reader.Size(), nil }
-
-func (m keptMeta) Peek() (thread.Meta, error) {
-	if _, is := m.w.transcripts[m.id]; !is {
-		return thread.Meta{}, fs.ErrNotExist
-	}
-	return thread.Meta{ThreadID: m.id}, nil
-}
-
-func (k keptTranscript) Open() (records.Reader, error) {
-	text, is := k.w.transcripts[k.id]
-	if !is {
-		return nil, fs.ErrNotExist
-	}
-	return reader{bytes.NewReader(text)}, nil
-}
-
 // free is a lease that anybody can have.
 type free struct{}
 
@@ -184,7 +136,7 @@ func (w *world) mirror() *Mirror {
 	client := langgraph.New(langgraph.Options{Place: place, Now: func() time.Time { return w.now }})
 	w.Cleanup(client.Close)
 	return &Mirror{
-		Client: client, Graph: "rye", Node: "rye", Place: "place", Project: "app", Rows: w, Records: kept{w: w}, Crashpoints: w.crashpoints, Log: zerolog.New(&w.log),
+		Client: client, Graph: "rye", Node: "rye", Place: "place", Project: "app", Rows: w, Records: recordstest.InMemory{Transcripts: w.transcripts}, Crashpoints: w.crashpoints, Log: zerolog.New(&w.log),
 		Clean: func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("sk-hush"), []byte("[key]")) },
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,7 +19,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
-	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/records/recordstest"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -108,46 +107,6 @@ func (w *world) List(_ context.Context, f store.Filter) (rows []thread.Record, _
 	return rows, "", nil
 }
 
-// kept are the records of the world's threads.
-type kept struct {
-	records.Records
-	w *world
-}
-
-type keptThread struct {
-	records.Thread
-	w  *world
-	id thread.ID
-}
-
-func (k kept) Of(id thread.ID) records.Thread       { return keptThread{w: k.w, id: id} }
-func (k keptThread) Transcript() records.Transcript { return keptTranscript{w: k.w, id: k.id} }
-func (k keptThread) Meta() records.Meta             { return keptMeta{w: k.w, id: k.id} }
-func (m keptMeta) Peek() (thread.Meta, error)       { return m.w.metas[m.id], nil }
-func (r reader) Close() error                       { return nil }
-func (r reader) Size() (int64, error)               { return r.Reader.Size(), nil }
-func (k keptTranscript) Open() (records.Reader, error) {
-	text, ok := k.w.transcripts[k.id]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return reader{bytes.NewReader(text)}, nil
-}
-
-type keptMeta struct {
-	records.Meta
-	w  *world
-	id thread.ID
-}
-
-type keptTranscript struct {
-	records.Transcript
-	w  *world
-	id thread.ID
-}
-
-type reader struct{ *bytes.Reader }
-
 // free is a lease that anybody can have.
 type free struct{}
 
@@ -162,7 +121,7 @@ func (w *world) sender(endpoint string, env ...string) *Sender {
 		w.Fatal(wanted, err)
 	}
 	return &Sender{
-		Settings: s, Due: w.due, Rows: w, Records: kept{w: w}, Place: "p", Version: "v1", Lease: func() (life.Hold, error) { return free{}, nil },
+		Settings: s, Due: w.due, Rows: w, Records: recordstest.InMemory{Transcripts: w.transcripts, Metas: w.metas}, Place: "p", Version: "v1", Lease: func() (life.Hold, error) { return free{}, nil },
 		Now: func() time.Time { return w.now }, Log: zerolog.New(&w.log), Crashpoints: w.crashpoints,
 		Wait: func(_ context.Context, d time.Duration) error { w.waited = append(w.waited, d); return nil },
 	}

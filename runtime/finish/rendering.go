@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -97,65 +96,6 @@ func readFront(from io.Reader) (about entry, err error) {
 	}
 	return about, nil
 }
-
-// Entry is a file among the knowledge entries about threads.
-type Entry struct {
-	Name   string // path below the folder .ai
-	Draft  bool   // somebody was about to write an entry
-	Size   int64
-	Edited time.Time
-}
-
-// Entries visits the knowledge entries about threads, at most so many, until visit
-// returns an error, and reports whether those were all. No link leads out of the folder
-// .ai, nor that out of the project.
-func (f *Finisher) Entries(most int, visit func(Entry) error) (all bool, err error) {
-	if f.KnowledgeDir == "" {
-		return true, nil
-	}
-	ai, err := f.openAI()
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, ai.Close()) }()
-	below := f.below(threadsFolder)
-	if info, err := ai.Lstat(below); err != nil || !info.IsDir() {
-		return true, nil
-	}
-	walked := fs.WalkDir(ai.FS(), below, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-			return nil
-		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		draft := isDraft(d.Name())
-		if !draft && path.Ext(name) != ".md" {
-			return nil
-		}
-		if most--; most < 0 {
-			return errEnough
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return visit(Entry{Name: name, Draft: draft, Size: info.Size(), Edited: info.ModTime()})
-	})
-	if errors.Is(walked, errEnough) {
-		return false, nil
-	}
-	return walked == nil, walked
-}
-
-// errEnough ends a walk that may visit no more.
-var errEnough = errors.New("enough entries were visited")
 
 // RemoveDraft removes the draft of an entry, which nobody writes any more.
 func (f *Finisher) RemoveDraft(e Entry) (err error) {

@@ -139,7 +139,8 @@ func parseItem(found *resolve.Found) (err error) {
 }
 
 // strayLinks names the symbolic links of a project that lead out of it or to
-// nothing, and what cannot be read; both are left out where items are listed.
+// nothing, and what cannot be read; both are left out where items are listed. What threads
+// have left is not looked at: it is no item, and there can be very many.
 func strayLinks(dir string, kind item.Kind) []finding {
 	folder := filepath.Join(dir, ".ai", kind.Dir())
 	ai, err := resolve.OpenAI(dir, item.Project)
@@ -159,6 +160,9 @@ func strayLinks(dir string, kind item.Kind) []finding {
 		if err != nil {
 			found = append(found, warnf("make it readable", "%s cannot be read: %v", path, err))
 			return nil
+		}
+		if kind == item.Knowledge && name == item.ThreadRecords {
+			return fs.SkipDir
 		}
 		if entry.Type()&fs.ModeSymlink == 0 {
 			return nil

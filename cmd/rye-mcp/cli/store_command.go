@@ -278,22 +278,16 @@ func serverFindings(in postgres.Inspection, at site) []finding {
 	add(in.ReadOnly, failf("name the primary, or several hosts with target_session_attrs=read-write", "the server only reads, as a standby does"))
 	add(in.Has > in.Knows, failf("install the newer rye-mcp", "the project's schema has version %d, this program knows %d", in.Has, in.Knows))
 	add(in.Schema != "" && in.Has < in.Knows, warnf("rye-mcp threads list, as the role that owns the schema", "the project's schema has version %d; this program brings it to %d", in.Has, in.Knows))
-	add(in.Most-in.Connections < fewLeft, warnf("raise max_connections, or put a pooler in transaction mode before the server", "%d of %d connections are in use", in.Connections, in.Most))
+	add(in.Most-in.Connections < fewLeft, warnf("raise max_connections", "%d of %d connections are in use", in.Connections, in.Most))
 	add(in.Clock.Abs() > mostClock, warnf("synchronize both clocks (NTP)", "the server's clock and that of this machine are %s apart", in.Clock.Abs().Round(time.Millisecond)))
 	add(in.Answer > mostAnswer, warnf("run threads nearer to the server", "a statement takes %s", in.Answer.Round(time.Millisecond)))
 	add(in.HintsLost, warnf("connect past the pooler, or one in session mode, where a second matters", "hints do not come through: who waits for a thread looks each second"))
-	add(!in.Encrypted && !onSocket(at.url), warnf("add sslmode=verify-full to the URL", "the connection to the server is not encrypted"))
+	add(!in.Encrypted && !in.Local, warnf("add sslmode=verify-full to the URL", "the connection to the server is not encrypted"))
 	for _, w := range in.Waiting {
 		found = append(found, warnf(fmt.Sprintf("look at process %d of the server in pg_stat_activity; SELECT pg_terminate_backend(…) ends it", w.Behind[0]),
 			"%s (process %d of the server) waits since %s for a lock that another has", w.Name, w.PID, w.For.Round(time.Second)))
 	}
 	return found
-}
-
-// onSocket reports whether an address stays on this machine.
-func onSocket(u storeurl.URL) bool {
-	return strings.Contains(u.Secret(), "host=%2F") || strings.Contains(u.Secret(), "host=/") ||
-		strings.Contains(u.Secret(), "@localhost") || strings.Contains(u.Secret(), "127.0.0.1")
 }
 
 // rowFindings reads all rows of the project.

@@ -53,8 +53,35 @@ func (o Options) config() (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrBadURL, masked(err, parsed))
 	}
+	if err := unheard(config.ConnConfig.RuntimeParams); err != nil {
+		return nil, err
+	}
 	o.settle(config, parsed.Query())
 	return config, nil
+}
+
+// Parameters of libpq that its Go client does not know, and would send to the server as
+// settings. Without the harmless ones a connection is the same.
+// Source: https://www.postgresql.org/docs/17/libpq-connect.html, section 32.1.2.
+var (
+	harmless = []string{"fallback_application_name", "gssencmode", "keepalives", "load_balance_hosts", "sslcompression"}
+	missing  = []string{"gssdelegation", "gsslib", "hostaddr", "requirepeer", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcrl", "sslcrldir"}
+)
+
+// unheard takes away what changes nothing, and refuses what would not be heeded.
+func unheard(set map[string]string) error {
+	for _, name := range missing {
+		if set[name] != "" {
+			return fmt.Errorf("%w: libpq's parameter %s is not supported", ErrBadURL, name)
+		}
+	}
+	if set["gssencmode"] == "require" {
+		return fmt.Errorf("%w: gssencmode=require is not supported: connections are encrypted by TLS", ErrBadURL)
+	}
+	for _, name := range harmless {
+		delete(set, name)
+	}
+	return nil
 }
 
 // settle puts into a configuration what the URL leaves open, and what must be so.

@@ -101,7 +101,6 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		batch.Queue("SELECT " + ticketColumns).QueryRow(begin.ticket.scan)
 	}
 	inner := c.Conn.Conn()
-	begin.ticket.pid = inner.PgConn().PID()
 	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil { //nolint:contextcheck // it ends the wait, and ctx the transaction
 		// It may have begun, and the lock be taken.
 		_, left := tx{inner, begin.end, begin.ticket, false}.exec("ROLLBACK") //nolint:contextcheck // ctx may have ended

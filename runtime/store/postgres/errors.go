@@ -64,6 +64,8 @@ func (e *Error) Try() string {
 		return "again in a moment; if it stays so, raise max_connections or look for long transactions in pg_stat_activity"
 	case errors.Is(e.Fact, ErrForbidden):
 		return "open the store once as the role that owns its tables, and grant what the guide postgres lists"
+	case errors.Is(e.Fact, ErrPooled):
+		return "connect past the pooler, or have it keep a session for each client (pgbouncer: pool_mode = session); rye-mcp help postgres"
 	case errors.Is(e.Fact, ErrUnknownOutcome):
 		return "repeat the call"
 	}
@@ -93,6 +95,8 @@ func factOf(err error) error {
 	var failed *pgconn.ConnectError
 	var network net.Error
 	switch {
+	case errors.Is(err, ErrPooled):
+		return ErrPooled
 	case isUntrusted(err):
 		return ErrRefused
 	case errors.As(err, &failed):
@@ -115,13 +119,15 @@ func isUntrusted(err error) bool {
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, host := errors.AsType[x509.HostnameError](err)
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
-	return chain || authority || host || invalid || strings.Contains(err.Error(), "server refused TLS connection") // pgconn has no value for it
+	network, _ := errors.AsType[*net.OpError](err)
+	alert := network != nil && network.Op == "remote error"                                                                 // crypto/tls: the other side ends the handshake, as with a client's certificate
+	return chain || authority || host || invalid || alert || strings.Contains(err.Error(), "server refused TLS connection") // pgconn has no value for it
 }
 
 // factOfCode sorts SQLSTATE codes, see appendix A of PostgreSQL's documentation.
 func factOfCode(code string) error {
 	switch code {
-	case "28000", "28P01", "3D000", "0LP01", "55000": // authorization, no such database, database not accepting connections
+	case "28000", "28P01", "3D000", "0LP01", "55000", "42704": // authorization, no such database, database not accepting connections, no such setting
 		return ErrRefused
 	case "25006": // read_only_sql_transaction
 		return ErrReadOnly

@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 type Inspection struct {
 	Version     string        // of the server
 	ReadOnly    bool          // it is a standby, or only reads
-	Encrypted   bool          // the connection is
+	Encrypted   bool          // the connection is, up to the server or to what stands before it
+	Local       bool          // it does not leave this machine
 	Clock       time.Duration // how far the server's clock is before that of this machine
 	Answer      time.Duration // that a statement took
 	Connections int           // of all clients
@@ -58,22 +61,37 @@ func (s *Server) Inspect(ctx context.Context, name string) (in Inspection, err e
 }
 
 func (s *Server) inspectServer(ctx context.Context, in *Inspection) error {
-	if err := s.pool.Ping(ctx); err != nil { // the first statement connects, which is not what is timed
+	conn, err := s.pool.Acquire(ctx) // which may connect, and is not what is timed
+	if err != nil {
 		return err
 	}
+	defer conn.Release()
+	in.Encrypted, in.Local = wire(conn.Conn().PgConn().Conn())
 	began := s.opts.Now()
 	var milliseconds int64
-	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
 		(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-		coalesce((SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid()), false),
 		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend')::int,
 		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'rye-mcp%')::int,
 		current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
 		(SELECT count(*) FROM projects)::int`).
-		Scan(&in.Version, &in.ReadOnly, &milliseconds, &in.Encrypted, &in.Connections, &in.Ours, &in.Most, &in.Projects)
+		Scan(&in.Version, &in.ReadOnly, &milliseconds, &in.Connections, &in.Ours, &in.Most, &in.Projects)
 	in.Answer = s.opts.Now().Sub(began)
 	in.Clock = time.UnixMilli(milliseconds).Sub(began.Add(in.Answer / 2))
 	return err
+}
+
+// wire says how a connection comes to the server. The server is not asked: it may be a false
+// one, and knows only what a pooler has to do with it.
+func wire(conn net.Conn) (encrypted, local bool) {
+	_, encrypted = conn.(*tls.Conn)
+	switch remote := conn.RemoteAddr().(type) {
+	case *net.UnixAddr:
+		local = true
+	case *net.TCPAddr:
+		local = remote.IP.IsLoopback()
+	}
+	return encrypted, local
 }
 
 func (s *Server) inspectWaiting(ctx context.Context, in *Inspection) error {

@@ -172,8 +172,9 @@ func (s *Store) alone(ctx context.Context, f func(context.Context, *pgx.Conn) er
 	if s.closed.Load() {
 		return ErrClosed
 	}
-	config := s.pool.Config().ConnConfig
-	config.RuntimeParams["statement_timeout"] = "0"
+	config := s.server.config.ConnConfig.Copy()
+	config.RuntimeParams["search_path"], config.RuntimeParams["statement_timeout"] = s.schema, "0"
+	s.server.sessions.prepare(&config.Config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err == nil {
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is held back

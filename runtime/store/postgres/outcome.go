@@ -22,10 +22,10 @@ type ticket struct {
 
 const (
 	eraColumn     = "pg_postmaster_start_time()::text || ' ' || coalesce((SELECT stats_reset FROM pg_catalog.pg_stat_bgwriter)::text, '')"
-	ticketColumns = "pg_current_xact_id()::text, " + eraColumn
+	ticketColumns = "pg_current_xact_id()::text, pg_backend_pid(), " + eraColumn
 )
 
-func (t *ticket) scan(row pgx.Row) error { return row.Scan(&t.xid, &t.era) }
+func (t *ticket) scan(row pgx.Row) error { return row.Scan(&t.xid, &t.pid, &t.era) }
 
 // lostCommitError says that the answer to a COMMIT did not come.
 type lostCommitError struct {

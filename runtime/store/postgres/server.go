@@ -18,6 +18,8 @@ type Server struct {
 	config *pgxpool.Config // of a connection, without search_path
 	name   string          // for people
 	pool   *pgxpool.Pool   // search_path is the schema of the fleet
+
+	sessions sessions
 }
 
 // fleetSchema has what all projects share.
@@ -88,6 +90,7 @@ func (o Options) withDefaults() Options {
 func (s *Server) newPool(ctx context.Context, schema string) (*pgxpool.Pool, error) {
 	config := s.config.Copy()
 	config.ConnConfig.RuntimeParams["search_path"] = schema
+	s.sessions.prepare(&config.ConnConfig.Config)
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

@@ -28,6 +28,8 @@ type Options struct {
 	Settings map[string]string
 	// Passwords asks every role but the owner for one.
 	Passwords bool
+	// Network makes it listen on the loopback; nil: on its socket alone.
+	Network *Network
 }
 
 // Cluster is a PostgreSQL server with its databases.
@@ -43,6 +45,9 @@ type Cluster struct {
 	watchdog   *exec.Cmd
 	leash      io.WriteCloser
 	databases  atomic.Int64
+
+	port         int // 0: the usual one, of the socket alone
+	certificates atomic.Int64
 }
 
 // owner is the superuser of each cluster.
@@ -104,7 +109,7 @@ func create(t testing.TB, o Options) (*Cluster, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	if err := c.configure(o); err != nil {
+	if err := c.configure(t, o); err != nil {
 		return nil, err
 	}
 	return c, c.up(t)
@@ -204,9 +209,17 @@ fsync = off
 full_page_writes = off
 `
 
-func (c *Cluster) configure(o Options) error {
+func (c *Cluster) configure(t testing.TB, o Options) error {
+	t.Helper()
 	var conf strings.Builder
 	fmt.Fprintf(&conf, always, c.folder)
+	if o.Network != nil {
+		lines, err := c.listen(t, *o.Network)
+		if err != nil {
+			return err
+		}
+		conf.WriteString(lines)
+	}
 	if !o.Durable {
 		conf.WriteString(notDurable)
 	}
@@ -242,7 +255,11 @@ func (c *Cluster) Database(t testing.TB) string {
 // URL of a database of the cluster for a user, who may be "name:password".
 func (c *Cluster) URL(user, database string) string {
 	name, password, has := strings.Cut(user, ":")
-	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + database, RawQuery: url.Values{"host": {c.folder}}.Encode()}
+	at := url.Values{"host": {c.folder}}
+	if c.port != 0 {
+		at.Set("port", c.Port())
+	}
+	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + database, RawQuery: at.Encode()}
 	if has {
 		u.User = url.UserPassword(name, password)
 	}

@@ -215,7 +215,7 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 			t.Errorf("remove the standby: %v", err)
 		}
 	})
-	backup := s.command(t, "pg_basebackup", "-h", c.folder, "-U", owner, "-D", s.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	backup := s.command(t, "pg_basebackup", "-h", c.folder, "-p", c.Port(), "-U", owner, "-D", s.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
 	if out, err := backup.CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v\n%s", err, out)
 	}
@@ -223,7 +223,12 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = fmt.Fprintf(conf, "unix_socket_directories = '%s'\n", s.folder)
+	if c.port != 0 {
+		if s.port, err = freePort(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = fmt.Fprintf(conf, "unix_socket_directories = '%s'\nport = %s\n", s.folder, s.Port())
 	if err := errors.Join(err, conf.Close(), s.up(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -153,6 +153,28 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 	return rec, nil, err
 }
 
+// errFound ends a look through the queue.
+var errFound = errors.New("found")
+
+// Takes reports whether a thread is queued that this process can run.
+func (c *Scheduler) Takes(ctx context.Context) (bool, error) {
+	load, err := c.Threads.Store.QueueLoad(ctx)
+	if err != nil || load.Queued == 0 {
+		return false, err
+	}
+	d := &dispatch{Call: c.begin(), fits: map[string]bool{}}
+	err = store.EachRow(ctx, c.Threads.Store, []thread.State{thread.Created}, func(rec thread.Record) error {
+		if rec.Queued() && d.canRun(rec) {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
 // canRun is canServe, asked once for each model.
 func (d *dispatch) canRun(rec thread.Record) bool {
 	if rec.Kind == thread.KindTool {

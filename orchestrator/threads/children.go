@@ -2,6 +2,8 @@ package threads
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -63,6 +65,12 @@ func (cs *children) exitOf(ctx context.Context, id thread.ID) (life.Exit, bool) 
 	case <-ctx.Done():
 		return life.Exit{}, false
 	}
+}
+
+func (cs *children) ids() []thread.ID {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return slices.Collect(maps.Keys(cs.processes))
 }
 
 func (cs *children) close() {

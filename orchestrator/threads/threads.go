@@ -102,6 +102,9 @@ func (t *Threads) LeaveChildren() { t.children.close() }
 // end badly, the thread is settled although nobody waits for it.
 func (t *Threads) WatchChild(id thread.ID, started life.Running) { t.children.watch(id, started) }
 
+// Children are the threads whose processes were started here and have not ended.
+func (t *Threads) Children() []thread.ID { return t.children.ids() }
+
 // Sweep settles every thread whose process is gone.
 func (t *Threads) Sweep(ctx context.Context) (*recovery.Report, error) {
 	return t.Sweeper.RunOnce(ctx)

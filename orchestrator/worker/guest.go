@@ -56,7 +56,7 @@ func (g *Guest) NewRun() thread.Run {
 func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lease != nil && !isLost(g.lease) {
+	if g.lease != nil && g.lease.Holds() {
 		return g.lease.Incarnation, nil
 	}
 	f, err := g.Fleet(ctx)
@@ -69,19 +69,13 @@ func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
 	if err != nil {
 		return "", err
 	}
+	if g.stop != nil {
+		g.stop() // of the one that was lost
+	}
 	keeping, stop := context.WithCancel(context.Background())
 	g.lease, g.stop = lease, stop
 	g.kept.Go(func() { _ = lease.Keep(keeping) }) // when it is lost the next run gets another
 	return lease.Incarnation, nil
-}
-
-func isLost(l *fleet.Lease) bool {
-	select {
-	case <-l.Lost():
-		return true
-	default:
-		return false
-	}
 }
 
 // Own is the incarnation whose threads run beside this process.

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,14 @@ func (p *Project) remember(held []fleet.Thread) {
 	}
 }
 
+// known are the threads that were seen at the last look, and those that this process has
+// started since.
+func (p *Project) known() []thread.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Concat(p.seen, p.Threads.Children())
+}
+
 // stop runs the ladder on one thread.
 func (w *Worker) stop(ctx context.Context, p *Project, id thread.ID) {
 	receipt, err := p.Stop.Here(context.WithoutCancel(ctx), id)
@@ -77,7 +86,7 @@ func (w *Worker) stop(ctx context.Context, p *Project, id thread.ID) {
 // watchLeases settles threads as soon as a lease is seen to have run out, those of the
 // worker's former leases first.
 func (w *Worker) watchLeases(ctx context.Context, own *fleet.Lease) {
-	tick := time.NewTicker(fleet.Beat)
+	tick := time.NewTicker(w.Fleet.Renewal())
 	defer tick.Stop()
 	w.sweep(ctx)
 	var alive map[thread.Incarnation]bool

@@ -79,7 +79,7 @@ func (w *Worker) NewRun() thread.Run { return w.Own().NewRun() }
 func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 	w.admitting.Lock()
 	lease, draining := w.current()
-	ok = lease != nil && !draining && !isLost(lease)
+	ok = lease != nil && !draining && lease.Holds()
 	if ok {
 		occupied, _, err := w.load(ctx, lease.Incarnation)
 		if ok = err == nil && occupied < w.Self.Slots; err != nil {
@@ -128,16 +128,17 @@ type Ends struct {
 }
 
 // Run works until it has drained, or ctx ends: what still runs is killed then, and settled.
-// A lease that is lost is replaced by another, after all that ran by it was killed.
+// A lease that is lost is replaced by another, after all that ran by it was killed; a worker
+// that drains has nothing more to do then, and returns [fleet.ErrLost].
 func (w *Worker) Run(ctx context.Context, ends Ends) error {
 	self := w.Self
 	for first := true; ; first = false {
-		lease, err := w.join(ctx, self, first)
+		lease, err := w.join(ctx, self, first, ends.Drain)
 		if err != nil {
 			return err
 		}
 		err = w.stay(ctx, lease, ends)
-		if !errors.Is(err, fleet.ErrLost) {
+		if _, draining := w.current(); draining || !errors.Is(err, fleet.ErrLost) {
 			return err
 		}
 		self.Former = lease.Incarnation
@@ -146,9 +147,9 @@ func (w *Worker) Run(ctx context.Context, ends Ends) error {
 }
 
 // join takes a lease. The first failure is told; after a lease was lost it is tried until ctx
-// ends.
-func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool) (*fleet.Lease, error) {
-	again := time.NewTicker(fleet.Beat)
+// ends, or the worker is to drain.
+func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool, drain <-chan struct{}) (*fleet.Lease, error) {
+	again := time.NewTicker(w.Fleet.Renewal())
 	defer again.Stop()
 	for {
 		lease, err := w.Fleet.Join(ctx, self)
@@ -167,19 +168,23 @@ func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool) (*flee
 		w.Log.Warn().Err(err).Msg("cannot join the fleet")
 		select {
 		case <-again.C:
+		case <-drain:
+			return nil, fleet.ErrLost
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// stay works as long as a lease lasts.
+// stay works as long as a lease lasts. What must not go on is killed before anything that may
+// wait for the server, and again when nothing can start any more.
 func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error {
 	working, stop := context.WithCancel(ctx)
-	var jobs sync.WaitGroup
+	var jobs, kept sync.WaitGroup
 	keeping, release := context.WithCancel(context.WithoutCancel(ctx)) // to the very end
+	defer kept.Wait()
 	defer release()
-	jobs.Go(func() { _ = lease.Keep(keeping) }) // Lost tells
+	kept.Go(func() { _ = lease.Keep(keeping) }) // Lost tells
 	jobs.Go(func() { w.watchLeases(working, lease) })
 	for _, p := range w.Projects {
 		jobs.Go(func() { p.Queue.Run(working) })
@@ -187,21 +192,25 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 	}
 	delivered := w.deliver(ctx)
 	err := w.untilOver(ctx, lease, ends)
-	delivered(ctx)
 	stop()
-	if errors.Is(err, fleet.ErrLost) {
+	killing := ctx.Err() != nil || err != nil
+	if killing {
 		w.kill(ctx, lease)
-		release()
-		jobs.Wait()
+	}
+	delivered(ctx)
+	jobs.Wait()
+	if killing {
+		w.kill(ctx, lease)
+	}
+	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		w.kill(ctx, lease)
+	if killing {
 		w.sweep(context.WithoutCancel(ctx))
 	}
 	release()
-	jobs.Wait()
-	return errors.Join(err, lease.Leave(context.WithoutCancel(ctx)))
+	kept.Wait()
+	return lease.Leave(context.WithoutCancel(ctx))
 }
 
 // deliver begins to take hints and periodic work. Without them the worker goes by commits,
@@ -230,10 +239,7 @@ func (w *Worker) kill(ctx context.Context, lease *fleet.Lease) {
 	defer stop()
 	var killing sync.WaitGroup
 	for _, p := range w.Projects {
-		p.mu.Lock()
-		seen := p.seen
-		p.mu.Unlock()
-		for _, id := range seen {
+		for _, id := range p.known() {
 			killing.Go(func() { w.killOne(ctx, p, id) })
 		}
 	}
@@ -283,7 +289,7 @@ func (w *Worker) untilOver(ctx context.Context, lease *fleet.Lease, ends Ends) e
 		switch {
 		case err != nil:
 			w.Log.Warn().Err(err).Msg("cannot count the threads of this worker")
-		case all > 0 || !draining && w.queued(ctx):
+		case all > 0 || !draining && w.wanted(ctx):
 			idle = 0
 		case draining:
 			return nil
@@ -307,11 +313,10 @@ func (w *Worker) drain(ctx context.Context, lease *fleet.Lease) {
 	}
 }
 
-// queued reports whether a thread of the projects is queued.
-func (w *Worker) queued(ctx context.Context) bool {
+// wanted reports whether a thread is queued that this worker takes, or that cannot be told.
+func (w *Worker) wanted(ctx context.Context) bool {
 	for _, p := range w.Projects {
-		load, err := p.Threads.Store.QueueLoad(ctx)
-		if err != nil || load.Queued > 0 {
+		if takes, err := p.Queue.Takes(ctx); err != nil || takes {
 			return true
 		}
 	}

@@ -26,8 +26,8 @@ type Fleet struct {
 	// TTL is how long a lease lasts without a renewal, Beat after which time it is renewed;
 	// 0 stands for the constants.
 	TTL, Beat time.Duration
-	// Clock is the worker's own, of which only differences count; nil: time.Now, whose
-	// differences are those of a clock that nobody sets.
+	// Clock is the worker's own, of which only differences count; nil: one that nobody sets,
+	// and that counts the time while the machine sleeps, where the system has such a clock.
 	Clock func() time.Time
 }
 
@@ -35,7 +35,7 @@ func (f *Fleet) now() time.Time {
 	if f.Clock != nil {
 		return f.Clock()
 	}
-	return time.Now()
+	return unset()
 }
 
 func (f *Fleet) ttl() time.Duration {
@@ -45,7 +45,8 @@ func (f *Fleet) ttl() time.Duration {
 	return TTL
 }
 
-func (f *Fleet) beat() time.Duration {
+// Renewal is after which time a lease is renewed.
+func (f *Fleet) Renewal() time.Duration {
 	if f.Beat > 0 {
 		return f.Beat
 	}

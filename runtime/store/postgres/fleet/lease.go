@@ -40,6 +40,10 @@ func (l *Lease) left() time.Duration {
 	return l.fleet.ttl()*2/3 - l.fleet.now().Sub(l.renewed)
 }
 
+// Holds reports whether the worker may count on the lease, by its own clock: before the next
+// renewal of one that was suspended, or could not renew, has said so.
+func (l *Lease) Holds() bool { return l.left() > 0 }
+
 // lose ends the lease for its worker.
 func (l *Lease) lose() {
 	l.mu.Lock()
@@ -54,7 +58,7 @@ func (l *Lease) lose() {
 // fails is tried again at once, and the time of the lease bounds each of them.
 func (l *Lease) Keep(ctx context.Context) error {
 	for {
-		beat := l.fleet.beat()
+		beat := l.fleet.Renewal()
 		if err := l.Renew(ctx); errors.Is(err, ErrLost) {
 			return err
 		} else if err != nil {

@@ -45,8 +45,8 @@ func (p *place) machine(name string) (env []string) {
 	return []string{"HOME=" + home, "USER_SPACE=" + home, "RYE_CACHE_DIR=" + filepath.Join(home, "cache")}
 }
 
-// TestRecordsFromAnywhere: what a thread has left on one machine is shown, verified
-// and deleted from another.
+// TestRecordsFromAnywhere: records that a thread has left on one machine are shown,
+// verified and deleted from another.
 func TestRecordsFromAnywhere(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, toldAnywhere)

@@ -22,8 +22,8 @@ import (
 // cheapest for each thing that is done with threads.
 var scriptsOnPostgres = []string{"cli_stop", "resume_mcp", "thread_delete", "thread_queue", "threads_map"}
 
-// TestScriptPostgres: what is done with threads is the same where their rows are on a
-// server. The scripts of testdata/postgres are about the server itself.
+// TestScriptPostgres: commands do the same where the rows of threads are on a server. The
+// scripts of testdata/postgres are about the server itself.
 func TestScriptPostgres(t *testing.T) {
 	t.Parallel()
 	pgtest.Shared(t)

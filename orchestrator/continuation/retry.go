@@ -22,10 +22,10 @@ import (
 const mostRetries = 20
 
 // RetryDue makes the attempts that are due of threads which have failed, and returns when
-// the next one is; zero: there is none. Any process may call it, at any time: whoever moves
-// the queue does. Of several one alone makes an attempt.
+// the next one is; zero: there is none. Any process may call it, at any time, and each that
+// moves the queue does. Of several one alone makes an attempt.
 func (c *Continuer) RetryDue(ctx context.Context, now *settings.Call) (next time.Time, err error) {
-	// What an attempt puts in the queue moves that, and comes here again.
+	// An attempt that is queued moves the queue, and comes here again.
 	lease, err := c.Threads.Life.Lease("retries")
 	if errors.Is(err, life.ErrHeld) {
 		return next, nil
@@ -55,8 +55,8 @@ type retrial struct {
 	begun  bool               // the thread is registered
 }
 
-// retry makes one attempt. What cannot be made is recorded as not to be made; what only
-// this process cannot make, or not now, is left to others.
+// retry makes one attempt. An attempt that nobody can make is recorded as not to be made;
+// one that this process cannot make, or not now, is left to others.
 func (c *Call) retry(ctx context.Context, due thread.Record) error {
 	if mayNot, err := c.mustWait(ctx, due); mayNot || err != nil {
 		return err

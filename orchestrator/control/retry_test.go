@@ -52,7 +52,8 @@ func (s *scene) next(id thread.ID) thread.ID {
 }
 
 // TestRetry: a thread that dies is tried again when it is time, with its conversation and
-// what is left of its limits, as often as its directive says. Whoever waits for it waits on.
+// what is left of its limits, as often as its directive says. A wait for it goes on
+// meanwhile.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	s := failures(t)
@@ -207,7 +208,8 @@ func TestRetryCancelled(t *testing.T) {
 	}
 }
 
-// TestRetryDropped: what cannot be tried again is said once, and whoever waits is told.
+// TestRetryDropped: a thread that cannot be tried again says why once, and a wait for it
+// ends with that.
 func TestRetryDropped(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -243,7 +245,7 @@ func TestRetryDropped(t *testing.T) {
 }
 
 // TestAttackRetryRow: a process writes into the registry that failed threads are to be tried again, now and for good.
-// What a thread has signed says nothing of that, and none runs.
+// The threads have signed nothing of that, and none runs.
 func TestAttackRetryRow(t *testing.T) {
 	t.Parallel()
 	s := failures(t)

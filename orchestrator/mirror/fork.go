@@ -33,7 +33,7 @@ func (m *Mirror) BeginFork(ctx context.Context, id uuid.UUID, now time.Time) (b 
 		return b, err
 	}
 	b.ID = copied.ID
-	// What is there of a thread whose graph the server does not know cannot be read.
+	// The server does not give out a thread whose graph it does not know.
 	_, err = m.Client.Patch(ctx, b.ID, map[string]any{
 		langgraph.GraphKey: m.Graph, keyPlace: m.Place, keySelf: b.ID.String(), keyThread: nil, keyForkOf: id.String(), keyPending: now.Unix(),
 	})

@@ -23,10 +23,9 @@ type said struct {
 	seq      int64 // of the last event that was read
 }
 
-// read reads the messages of a transcript behind an event. What was said to the model, its
-// answers, its calls and their results are messages; system prompts, thoughts and the
-// bytes of images stay here. A transcript that is being written ends with its last whole
-// line.
+// read reads the messages of a transcript behind an event. Messages are the words to the
+// model, its answers, its calls and their results; system prompts, thoughts and the bytes
+// of images stay here. A transcript that is being written ends with its last whole line.
 func (m *Mirror) read(id thread.ID, at uuid.UUID, after int64) (said, error) {
 	s := said{seq: after}
 	names := map[string]string{}

@@ -95,8 +95,8 @@ func (m *Mirror) put(ctx context.Context, rec thread.Record, whole bool) error {
 			return err
 		}
 	}
-	// What the copy that was made for a fork has of the thread that was copied is not what
-	// was said here.
+	// A copy that was made for a fork begins with the words of another thread: it is replaced
+	// as a whole.
 	whole = whole || forked && !known
 	after := seqOf(there)
 	if whole || !known {

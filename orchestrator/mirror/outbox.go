@@ -16,15 +16,15 @@ type Outbox interface {
 	List(context.Context) ([]thread.ID, error)
 	// IsDue reports whether a thread is due.
 	IsDue(context.Context) (bool, error)
-	// Take says that a thread is being sent. What is noted of it from now on is another note,
-	// which Sent leaves. After a crash the thread is due as before.
+	// Take says that a thread is being sent. A later change makes another note, which Sent
+	// leaves. After a crash the thread is due as before.
 	Take(context.Context, thread.ID) error
 	// Sent forgets what was taken. Mine is false when others have got the right to send
 	// meanwhile: the thread is then due again.
 	Sent(context.Context, thread.ID) (mine bool, err error)
 }
 
-// Notes is an outbox of files, of threads that are kept on this machine. Who sends holds a
+// Notes is an outbox of files, of threads that are kept on this machine. A sender holds a
 // lease that ends with its process.
 type Notes struct {
 	due.Notes

@@ -15,7 +15,7 @@ import (
 // element is what a conversation that was held elsewhere stands in.
 const element = "conversation"
 
-// What is quoted of a conversation at most, and of one message in it, in bytes.
+// The most that is quoted of a conversation, and of one message in it, in bytes.
 const (
 	maxQuoted  = 64 << 10
 	maxMessage = 16 << 10

@@ -72,7 +72,7 @@ func (s *Sender) Run(ctx context.Context) (sum Sent, err error) {
 		if err = errors.Join(err, hold.Release()); err != nil {
 			return sum, err
 		}
-		// Who noted something while the lease was held has started nobody.
+		// A process that noted a thread while the lease was held has started no sender.
 		if more, err := s.isMore(ctx, sent); err != nil || !more {
 			return sum, err
 		}

@@ -116,8 +116,8 @@ func TestCoalesced(t *testing.T) {
 	}
 }
 
-// TestCrashWalk kills a sender at each of its steps, in each state of a thread: whoever
-// comes next sends what is due, and nothing is there twice.
+// TestCrashWalk kills a sender at each of its steps, in each state of a thread: the next
+// sender sends what is due, and nothing is there twice.
 func TestCrashWalk(t *testing.T) {
 	t.Parallel()
 	for until := range 5 {

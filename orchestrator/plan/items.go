@@ -64,8 +64,8 @@ func (c *Call) TakeItems(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// wantsSnapshot reports whether the settings ask for snapshots. What is wrong with
-// settings is said where the limits are resolved.
+// wantsSnapshot reports whether the settings ask for snapshots. Faults in settings are told
+// where the limits are resolved.
 func (c *Call) wantsSnapshot(shared bool) bool {
 	agent, _, err := c.Config.Agent()
 	if err != nil {

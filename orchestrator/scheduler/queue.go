@@ -191,7 +191,7 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 // canServe reports whether the process of a thread, which gets the environment of
 // this one, can talk to the thread's provider. A key that only the thread's
 // starter has leaves the thread to that one; on a fleet so do settings of the provider.
-// What else may be wrong with the model the thread finds out and says.
+// The thread itself finds out, and says, what else may be wrong with the model.
 func (c *Call) canServe(model string) bool {
 	if c.Threads.Fleet != nil {
 		return c.Providers.CanServe(model)

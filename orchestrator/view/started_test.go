@@ -27,8 +27,8 @@ type fleetOf struct {
 
 func (f fleetOf) NoWorker(context.Context, thread.Record) string { return f.why }
 
-// TestQueuedNext: whoever starts a thread that is queued is told what it waits for, a slot
-// or a worker, or why no worker comes, and what to call.
+// TestQueuedNext: a start that is queued says what it waits for, a slot or a worker, or why
+// no worker comes, and what to call.
 func TestQueuedNext(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -91,8 +91,8 @@ func (g *Guest) Own() thread.Incarnation {
 	return g.lease.Incarnation
 }
 
-// Close gives the lease back. What this process has started goes on, and is known by its
-// process from then on.
+// Close gives the lease back. Threads that this process has started go on, and are known by
+// their processes from then on.
 //
 //nolint:contextcheck,nolintlint // who closes has no time limit of its own
 func (g *Guest) Close() {

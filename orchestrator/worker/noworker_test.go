@@ -7,8 +7,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestNoWorker: what is told of a queued thread is why none of the workers takes it, and
-// what to do; of one that a worker takes nothing is.
+// TestNoWorker: a queued thread tells why none of the workers takes it, and what to do; one
+// that a worker takes tells nothing.
 func TestNoWorker(t *testing.T) {
 	t.Parallel()
 	const (

@@ -112,8 +112,8 @@ func (w *Worker) watchLeases(ctx context.Context, own *fleet.Lease) {
 	}
 }
 
-// SweepProject does the periodic work of a project: what is dead is settled, what has expired
-// goes.
+// SweepProject does the periodic work of a project: dead threads are settled, expired rows
+// go.
 func (w *Worker) SweepProject(ctx context.Context, p *Project) error {
 	_, dead := p.Threads.Sweep(ctx)
 	_, _, expired := p.Tidy.Sweep(ctx)

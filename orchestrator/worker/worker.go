@@ -93,8 +93,8 @@ func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 	return w.admitting.Unlock, true
 }
 
-// Providers implements [threads.Fleet]: what a worker starts is planned with what it can use
-// itself.
+// Providers implements [threads.Fleet]: the worker plans its threads with the settings that
+// it can use itself.
 func (w *Worker) Providers(context.Context) (able []string, served bool) { return nil, false }
 
 // NoWorker implements [threads.Fleet].

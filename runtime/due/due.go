@@ -54,9 +54,9 @@ func (n Notes) Note(id thread.ID) error {
 // Done forgets a thread for which nothing is noted while it is sent.
 func (n Notes) Done(id thread.ID) error { return forget(n.Path(id)) }
 
-// Take marks a note as being sent. What is noted of the thread from now on is another
-// note, which [Notes.Sent] leaves: what was read of the thread before may be old. After a
-// crash the thread is due as before.
+// Take marks a note as being sent. A later change makes another note, which [Notes.Sent]
+// leaves: the sender may have read the thread before that change. After a crash the thread
+// is due as before.
 func (n Notes) Take(id thread.ID) error {
 	err := os.Rename(n.Path(id), n.Path(id)+taken)
 	if errors.Is(err, fs.ErrNotExist) {

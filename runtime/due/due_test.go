@@ -24,8 +24,8 @@ func ids(t *testing.T, n due.Notes, now time.Time) string {
 	return strings.Join(all, " ")
 }
 
-// TestTaken: what is noted while a thread is sent is due after it, and so is what was
-// taken before a crash.
+// TestTaken: a note that comes while a thread is sent is due after it, and so is one that
+// was taken before a crash.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	n, id, now := due.Notes{Dir: filepath.Join(t.TempDir(), "due")}, thread.ID("a/d-1"), time.Now()

@@ -52,7 +52,7 @@ func New(o Options) *Client {
 		o.Timeout = defaultTimeout
 	}
 	if o.Transport == nil {
-		// What is compressed may be a thousand times as large as what is read of it.
+		// A compressed answer may become a thousand times as large.
 		o.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: 10 * time.Second}
 	}
 	return &Client{o, &http.Client{

@@ -111,7 +111,7 @@ func TestThreads(t *testing.T) {
 		{Type: langgraph.AI, ID: "2", ToolCalls: []langgraph.ToolCall{{ID: "c", Name: "read", Args: map[string]any{"path": "a"}, Type: "tool_call"}}},
 		{Type: langgraph.Tool, ID: "3", ToolCallID: "c", Name: "read", Content: "text", Status: "success"},
 	}
-	for range 2 { // what is sent again changes nothing
+	for range 2 { // sending again changes nothing
 		if err := c.Append(ctx, one, "rye", said); err != nil {
 			t.Fatal(err)
 		}

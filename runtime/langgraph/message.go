@@ -36,8 +36,8 @@ const (
 // maxMessages is how many messages of a state are read, the newest.
 const maxMessages = 10_000
 
-// readMessages reads what of a state are messages with a text or calls. Whatever has
-// another form is left out: graphs put into their states what they like.
+// readMessages reads the messages of a state that have a text or calls. It leaves out
+// values of other forms: graphs put into their states what they like.
 func readMessages(raw []json.RawMessage) (messages []Message) {
 	if len(raw) > maxMessages {
 		raw = raw[len(raw)-maxMessages:]

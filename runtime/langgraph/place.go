@@ -11,7 +11,8 @@ import (
 // langgraph+https://.
 const Scheme = "langgraph+"
 
-// errPlace says how a server is named. What was given is not repeated: it may hold a key.
+// errPlace says how a server is named. It does not repeat the text that was given, which
+// may hold a key.
 var errPlace = errors.New("a LangGraph server is named as langgraph+http://HOST:PORT or langgraph+https://HOST[:PORT][/PATH], without a user, a query and a fragment")
 
 // Place is the address of a server.

@@ -79,7 +79,7 @@ func (b *Book) carry(ctx context.Context, to *Book, keys []string) error {
 	return nil
 }
 
-// Empty takes all entries away. What nobody vouches for stays.
+// Empty takes all entries away. Entries that nobody vouches for stay.
 func (b *Book) Empty(ctx context.Context) error {
 	keys, _, err := b.keys(ctx)
 	for some := range slices.Chunk(keys, pageSize) {

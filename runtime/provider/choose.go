@@ -205,7 +205,7 @@ func (r *Registry) CanServe(ref string) bool {
 func (r *Registry) Usable() (names []string) {
 	all, err := r.config.ProviderNames()
 	if err != nil {
-		return nil // whoever needs one is told
+		return nil // the first use of one reports it
 	}
 	for _, name := range all {
 		if p, _, err := r.config.Provider(name); err == nil && r.usable(p) {

@@ -13,7 +13,7 @@ const copied = 200
 // Namespaces that but says true of are left out. It can be repeated.
 func (x *Index) CopyTo(ctx context.Context, to *Index, project, as string, but func(namespace string) bool) (rows int, err error) {
 	err = x.eachOf(ctx, project, but, func(namespace string, keys []string) error {
-		// What is listed last was stored first, and stays so.
+		// The list ends with the oldest, which stays the oldest.
 		slices.Reverse(keys)
 		for some := range slices.Chunk(keys, copied) {
 			found, err := x.List(ctx, Listing{Namespace: namespace, Project: project, Keys: some, Vectors: true})

@@ -34,8 +34,8 @@ func (l Local) Of(id thread.ID) Thread {
 	return &local{Home: home, id: id, folder: home.Of(id), crash: l.Crashpoints}
 }
 
-// By implements [Records]. Whoever writes here has the life of the run, which is held on
-// the same machine.
+// By implements [Records]. A writer has the life of the run, which is held on this machine:
+// no other run can write.
 func (l Local) By(id thread.ID, _ thread.Run) Thread { return l.Of(id) }
 
 // Seal implements [Records].

@@ -97,7 +97,7 @@ func (a *appender) Sync() error {
 	return a.ship(nil)
 }
 
-// Close implements [io.Closer]. What is new is shipped.
+// Close implements [io.Closer]. It ships the new bytes.
 func (a *appender) Close() error {
 	a.mu.Lock()
 	a.closed = true

@@ -84,8 +84,8 @@ func (a artifacts) bring(artifact recordserver.Artifact) error {
 	return draft.CloseAtomicallyReplace()
 }
 
-// Write implements [records.Artifacts]. What the thread's own process keeps is shipped with
-// what refers to it.
+// Write implements [records.Artifacts]. An artifact that the thread's own process keeps is
+// shipped with the words that refer to it.
 func (a artifacts) Write(hash string, content []byte) (string, error) {
 	where, err := a.local.Artifacts().Write(hash, content)
 	if err != nil {

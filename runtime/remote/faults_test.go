@@ -18,7 +18,7 @@ import (
 )
 
 // TestServerAway: a checkpoint waits for a server that comes back, and fails where it does
-// not. What was written meanwhile is shipped by the next one, in order and once.
+// not. The next checkpoint ships all that was written meanwhile, in order and once.
 func TestServerAway(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, pgtest.Options{})
@@ -94,7 +94,8 @@ func TestKilledReader(t *testing.T) {
 }
 
 // TestAttackForgedRows: somebody who may write to the database changes records there: bytes, places, sizes, names and hashes.
-// What is read is an error and never something else, no file is written outside of the thread's folder, and little memory is taken.
+// Reading ends in an error and never gives other content, writes no file outside of the thread's folder, and takes little
+// memory.
 func TestAttackForgedRows(t *testing.T) {
 	t.Parallel()
 	hash := strings.Repeat("ab", 32)

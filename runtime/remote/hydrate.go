@@ -18,8 +18,8 @@ import (
 // maxTranscript bounds what is copied of a transcript: far more than a thread writes.
 const maxTranscript = 64 << 30
 
-// copyOf makes the transcript here a copy of the server's. Who has it open reads on in it,
-// unless something was replaced. The caller has the lock.
+// copyOf makes the transcript here a copy of the server's. A reader that has it open reads
+// on in it, unless something was replaced. The caller has the lock.
 func (w words) copyOf(f recordserver.File, n note) (note, error) {
 	if f.Size > maxTranscript {
 		return n, fmt.Errorf("%s of %s has %d bytes, more than %d", f.Name, w.id, f.Size, int64(maxTranscript))
@@ -48,7 +48,8 @@ func (w words) copyOf(f recordserver.File, n note) (note, error) {
 }
 
 // base is how many bytes here are those of the server, and whether the rest can be written
-// behind them. What a process of this machine may still have open for writing is replaced.
+// behind them. A file that a process of this machine may still have open for writing is
+// replaced.
 func (w words) base(f recordserver.File, n note) (from int64, inPlace bool, err error) {
 	path := w.copy.path(f.Name)
 	info, err := os.Lstat(path)

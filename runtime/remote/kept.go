@@ -204,8 +204,8 @@ func (m *keptMeta) Peek() (thread.Meta, error) {
 	return m.local.Meta().Peek()
 }
 
-// Write implements [records.Meta]. What the process of a thread that goes on writes of it
-// is shipped with its next checkpoint.
+// Write implements [records.Meta]. Metadata of a thread that goes on, which its process
+// writes, is shipped with the next checkpoint.
 func (m *keptMeta) Write(meta thread.Meta) error {
 	data, err := encoded(meta, m.Seal())
 	if err != nil {

@@ -111,8 +111,8 @@ func write(t testing.TB, w io.Writer, text string) {
 	must(t, err)
 }
 
-// TestOtherMachine: what a thread has written on one machine up to its last checkpoint is
-// found on another, and what follows when it is shipped; whatever the folder there had.
+// TestOtherMachine: another machine finds what a thread has written up to its last
+// checkpoint, and the rest when it is shipped, whatever its own folder had.
 func TestOtherMachine(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -174,8 +174,8 @@ func TestOtherMachine(t *testing.T) {
 	}
 }
 
-// TestTail: who follows a thread from another machine is told each second what it writes,
-// in order and once, and not only at checkpoints.
+// TestTail: a follower on another machine is told each second what a thread writes, in
+// order and once, and not only at checkpoints.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -349,8 +349,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestDeleted: what is removed is gone on each machine, and its contents with the last
-// thread that has them.
+// TestDeleted: records that are removed are gone on each machine, and contents with the
+// last thread that has them.
 func TestDeleted(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

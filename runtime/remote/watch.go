@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Whoever follows a thread says so for followed, again and again.
+// A follower of a thread tells the server so, for the time of followed, again and again.
 const (
 	followed    = 30 * time.Second
 	followAgain = 10 * time.Second

@@ -65,7 +65,7 @@ func (w whole) Compressible() (int64, error) {
 // draftName is that of a compressed transcript that is not whole yet.
 const draftName = packedName + ".draft"
 
-// Compress implements [records.Whole]. What is compressed here takes the place of the many
+// Compress implements [records.Whole]. The compressed file takes the place of the many
 // small chunks that a transcript has on the server.
 func (w whole) Compress() (before, after int64, err error) {
 	if _, worth, err := w.plain(); !worth || err != nil {

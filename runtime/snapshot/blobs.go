@@ -24,9 +24,9 @@ type Blobs interface {
 	// an [*AlteredError], and nothing of it is kept. A content that is there already is
 	// used, see Use. When Put returns, the content survives a crash of the machine.
 	Put(ctx context.Context, hash Hash, size int64, content io.Reader) error
-	// Get opens a content. What is read is held against the hash: where it differs, reading
-	// ends in an [*AlteredError] in the place of [io.EOF]. Without such a content the error
-	// is a [*MissingError]. The caller closes it.
+	// Get opens a content. Reading holds the content against the hash: where they differ it
+	// ends in an [*AlteredError] in the place of [io.EOF]. Without such a content the error is
+	// a [*MissingError]. The caller closes it.
 	Get(ctx context.Context, hash Hash) (io.ReadCloser, error)
 	// Stat describes a content. Without it the error is a [*MissingError].
 	Stat(ctx context.Context, hash Hash) (Blob, error)

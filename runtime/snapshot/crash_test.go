@@ -111,8 +111,9 @@ func actor(args []string) error {
 }
 
 // TestKilled kills a process at each crash point of making a snapshot, laying it out and
-// collecting. What an earlier thread works by is whole then, nothing has the name of what is
-// not, and the next process makes the same snapshot and leaves nothing behind.
+// collecting. The snapshot of an earlier thread is whole then, nothing incomplete has the
+// name of a content, and the next process makes the same snapshot and leaves nothing
+// behind.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for _, point := range snapshot.Crashpoints() {

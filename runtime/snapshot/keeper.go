@@ -164,8 +164,8 @@ func (k *Keeper) Verify(ctx context.Context, name Hash) error {
 	return nil
 }
 
-// glance is for how long a look at the items of this machine counts. What changes within it
-// the process of the thread finds out.
+// glance is for how long a look at the items of this machine counts. The process of the
+// thread finds out what changes within it.
 const glance = time.Second
 
 // Ready has a snapshot ready on this machine, for the process of a thread. Folder is where

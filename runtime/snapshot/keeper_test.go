@@ -27,9 +27,8 @@ func (s *scene) keeper(t testing.TB, shared snapshot.Store) *snapshot.Keeper {
 	return k
 }
 
-// TestTwoMachines: what a thread works by that was started on one machine is found on
-// another, whatever the items of that are, and what the other has is used as it lies there
-// where it is the same.
+// TestTwoMachines: another machine finds the items of a thread that was started on the
+// first, whatever its own are, and uses its own as they lie there where they are the same.
 func TestTwoMachines(t *testing.T) {
 	t.Parallel()
 	one, two := newScene(t), newScene(t)

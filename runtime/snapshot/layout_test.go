@@ -32,7 +32,8 @@ func (s *scene) layouts(dir string) snapshot.Layouts {
 	return snapshot.Layouts{Dir: dir, Now: s.clock.Now}
 }
 
-// TestMaterialize: what is laid out is found as it was, and a second time costs no reading.
+// TestMaterialize: items that are laid out are found as they were, and a second time costs
+// no reading.
 func TestMaterialize(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -179,7 +180,7 @@ func TestAttackSwappedLayout(t *testing.T) {
 }
 
 // TestAttackSwappedItems: a second process puts a link in the place of a folder of items while a snapshot of it is made.
-// What the link leads to is not in the snapshot.
+// No file behind the link is in the snapshot.
 func TestAttackSwappedItems(t *testing.T) {
 	t.Parallel()
 	s, elsewhere := newScene(t), t.TempDir()
@@ -317,7 +318,7 @@ func TestCollectStops(t *testing.T) {
 	}
 }
 
-// TestPrune: what was laid out long ago goes, unless somebody works by it.
+// TestPrune: a layout of long ago goes, unless somebody works by it.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	clock := snapshottest.NewClock()

@@ -280,8 +280,8 @@ func entriesOf(root *os.Root, name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(dir.FS(), ".")
 }
 
-// Remove implements [Blobs]. The file is moved aside before its time is looked at: who uses
-// it from then on does not find it, and puts it again.
+// Remove implements [Blobs]. The file is moved aside before its time is looked at: a
+// process that wants it from then on does not find it, and puts it again.
 func (l Local) Remove(ctx context.Context, hash Hash, since time.Time) (removed bool, err error) {
 	if err := check(ctx, hash); err != nil {
 		return false, err

@@ -124,7 +124,8 @@ func ignored(err error) error {
 	return err
 }
 
-// file notes a regular file. What cannot be looked at is nothing that a thread can use.
+// file notes a regular file. A thread can use no file that cannot be looked at, so that the
+// snapshot leaves it out.
 func (l *looking) file(of item.Space, whole string, root *os.Root, name string, e fs.DirEntry) {
 	if !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0 {
 		return

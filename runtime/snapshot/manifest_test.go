@@ -34,8 +34,8 @@ func fileAt(space item.Space, name, content string) snapshot.File {
 	return snapshot.File{Space: space, Path: name, Size: int64(len(content)), Hash: snapshot.HashOf([]byte(content))}
 }
 
-// TestManifestRoundTrip: what is encoded decodes as it was, whatever the order of the files,
-// and equal files have one name.
+// TestManifestRoundTrip: a manifest decodes as it was encoded, whatever the order of the
+// files, and equal files have one name.
 func TestManifestRoundTrip(t *testing.T) {
 	t.Parallel()
 	seal := newSeal(t, here)

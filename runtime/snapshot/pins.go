@@ -53,8 +53,8 @@ func (e *ChangedError) Error() string {
 }
 
 // Check refuses a file of the project or the user that is not as the snapshot has it. The
-// error is a *tool.Fault around a [*ChangedError]. What is built in, settings, and what threads have left are not its
-// affair.
+// error is a *tool.Fault around a [*ChangedError]. Check lets files pass that are built in, settings, or left by
+// threads.
 func (p *Pins) Check(s trust.Subject) error {
 	if p == nil || s.Kind == "" || s.Space == item.System || s.Recorded || item.IsThreadRecord(s.Kind, s.ID) {
 		return nil

@@ -17,8 +17,8 @@ type Transfer interface {
 	// changes meanwhile, and compares what both have afterwards.
 	Fill(ctx context.Context, from Transfer) error
 	// Alone calls f while nobody registers a thread or changes how one stands, with what the
-	// store has. What f does to the store itself, such as taking it away, need not let the
-	// transaction end well: its own error is all that counts.
+	// store has. f may do to the store what keeps the transaction from ending well, such as
+	// taking it away: the error of f alone counts.
 	Alone(ctx context.Context, f func(context.Context, Content) error) error
 }
 

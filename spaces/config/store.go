@@ -11,8 +11,8 @@ import (
 )
 
 // Store is config/agent/store.yaml: where the rows of threads are kept. But for the name of
-// the project it is the user's alone: whoever keeps the rows says which threads are to run
-// here, with the user's keys, and reads all that they say.
+// the project it is the user's alone: the server that keeps the rows says which threads are
+// to run here, with the user's keys, and can read all that they say.
 type Store struct {
 	URL      storeurl.URL
 	From     string // the file that says so; empty: the one that is shipped

@@ -91,8 +91,8 @@ func TestAttackStoreSettings(t *testing.T) {
 	}
 }
 
-// TestStoreOfThisMachineReadsOneFile: who keeps threads on this machine pays for looking at
-// one file of the user's, and for nothing of the project.
+// TestStoreOfThisMachineReadsOneFile: a user whose threads are kept on this machine pays
+// for looking at one file of the user's, and for nothing of the project.
 func TestStoreOfThisMachineReadsOneFile(t *testing.T) {
 	t.Parallel()
 	loader, _ := spaces(t, map[string]string{"project/" + config.StoreFile: "store: [this is wrong]\n"})

@@ -20,9 +20,9 @@ var parameters = [][2]string{
 var places = [][2]string{{"PGPASSFILE", "passfile"}, {"PGSERVICE", "service"}, {"PGSERVICEFILE", "servicefile"}}
 
 // Complete is the address with what variables of libpq say beside it. The process of a
-// thread is handed the result: it has none of these variables. What a service says, which
-// its file is read for, counts for more than a variable, and less than the address. The
-// error is an [*Error].
+// thread is handed the result: it has none of these variables. The service, which is read
+// from its file, counts for more than a variable, and less than the address. The error is
+// an [*Error].
 func (u URL) Complete(getenv func(string) string) (URL, error) {
 	if u.parsed == nil {
 		return u, nil

@@ -125,9 +125,9 @@ func (m *mirroring) mirrorRest() mirror.Rest {
 	return mirror.Rest{File: filepath.Join(m.state.Home().Dir, "mirror.rest")}
 }
 
-// startMirrorSender starts a process that sends what is due. What a model runs has the
-// environment that the model chose, with the way to the server in it: it leaves that to
-// whoever comes next.
+// startMirrorSender starts a process that sends what is due. A program that a model runs
+// starts none: the model chose its environment, which says how the server is reached. The
+// next process of the user does.
 func (m *mirroring) startMirrorSender() error {
 	if belowThread(m.sys) && len(m.sys.Outer) == 0 || !m.mirrorRest().Over(m.sys.Now()) {
 		return nil

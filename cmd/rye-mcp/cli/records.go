@@ -81,8 +81,8 @@ func (p *project) entriesOf(local *rag.Index, seal *place.Seal) (remembered.Inde
 // records are what the threads of the project leave beside their rows.
 func (p *project) records() records.Records { return p.kept }
 
-// unnamedFor is how long a content of the server is kept that nothing names: whoever has
-// shipped it is about to name it.
+// unnamedFor is how long a content of the server is kept that nothing names: the process
+// that has shipped it is about to name it.
 const unnamedFor = 24 * time.Hour
 
 // tidyRecords are the sweeps of records that other machines have, too.

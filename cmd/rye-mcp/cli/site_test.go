@@ -246,7 +246,7 @@ func TestHandedSite(t *testing.T) {
 	}
 }
 
-// TestStoreIsNoVariable: what this program knows of the environment, and hands on, has no
+// TestStoreIsNoVariable: the environment that this program knows, and hands on, has no
 // address of a store.
 func TestStoreIsNoVariable(t *testing.T) {
 	t.Parallel()

@@ -98,8 +98,8 @@ func (s *projectState) Find() (place.State, error) {
 	return found, err
 }
 
-// fleet is the state of a project whose threads other machines have, too. What lies on
-// this machine lies in the user space, so that no folder can bring any.
+// fleet is the state of a project whose threads other machines have, too. Its copies on
+// this machine lie in the user space, so that no folder can bring any.
 func (s *projectState) fleet() (place.State, error) {
 	key, err := s.fleetKey()
 	if err != nil {

@@ -158,7 +158,7 @@ func (s *projectState) fallBack(ctx context.Context, c *connections) (warning st
 	}
 	_, err := c.get(ctx)
 	if !errors.Is(err, postgres.ErrUnreachable) {
-		return "" // whoever needs the store is told
+		return "" // the first use of the store reports it
 	}
 	warning = fmt.Sprintf("%v; threads are started and looked for on this machine alone, as long as this process runs (store.fallback)", err)
 	s.fellBack, s.site = s.site, site{}

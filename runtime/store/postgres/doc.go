@@ -34,7 +34,7 @@
 //	ALTER DEFAULT PRIVILEGES IN SCHEMA rye, SCHEMA GRANT USAGE ON SEQUENCES TO rye_worker;
 //
 // The schema of a project stands in rye.projects. Both roles see all threads of a project:
-// who may connect may start what the workers run.
+// a role that may connect decides what the workers run.
 //
 // Text sorts by bytes (COLLATE "C"), whatever the collation of the database.
 package postgres

@@ -413,7 +413,8 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What PostgreSQL says when a file cannot be extended, in the last step of a transaction.
+	// PostgreSQL says this when a file cannot be extended; here it does in the last step of a
+	// transaction.
 	exec(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`)
 	exec(`CREATE CONSTRAINT TRIGGER full_disk AFTER INSERT ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION full_disk()`)

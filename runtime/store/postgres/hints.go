@@ -60,7 +60,7 @@ const hintTimeout = 2 * time.Second
 func (h *hinter) send(start bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
-	// What fails is found by the look each second.
+	// The look each second finds what a lost hint would have told.
 	_, _ = h.store.pool.Exec(ctx, "SELECT pg_notify($1, '')", h.store.schema)
 	if start {
 		_, _ = h.store.pool.Exec(ctx, "SELECT pg_notify($1, json_build_object('queue', $2::text)::text)", insertTopic, queueOf(h.store.schema))

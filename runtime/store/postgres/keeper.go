@@ -14,8 +14,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 )
 
-// Lost implements [store.Keeper]. What a server has is the truth, so nothing is ever
-// missing; a backup is restored by who keeps the server.
+// Lost implements [store.Keeper]. The server has the truth, so that nothing is ever
+// missing; its administrator restores backups.
 func (s *Store) Lost(context.Context) (bool, error) { return false, nil }
 
 // Footprint implements [store.Keeper].

@@ -88,8 +88,8 @@ func damage(t *testing.T, file string) {
 	}
 }
 
-// TestLook: what is committed without a hint is noticed by the look, and so is what is
-// committed while the connection that listens is lost.
+// TestLook: the look notices commits without a hint, and commits while the connection that
+// listens is lost.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{})

@@ -117,7 +117,7 @@ func (l *listener) listen(ctx context.Context) (connected bool) {
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{l.store.schema}.Sanitize()); err != nil {
 		return false
 	}
-	// What was committed before is told of now.
+	// The first news tells of commits from before the connection.
 	for at := ""; ; {
 		l.tell()
 		for {

@@ -71,7 +71,8 @@ func playWork(ctx context.Context, st *postgres.Store, self string) error {
 	return nil
 }
 
-// runThrough is a thread that runs and ends. Who else occupies a slot meanwhile is said.
+// runThrough is a thread that runs and ends. It reports another thread that occupies a slot
+// meanwhile.
 func runThrough(ctx context.Context, st *postgres.Store, id thread.ID) error {
 	as := storetest.As(st)
 	if _, err := as.Apply(ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
@@ -211,7 +212,7 @@ func TestProcessKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the killed one had taken and not said yet is taken all the same.
+	// The killed one may have taken a share that it did not say any more.
 	if budget.Remaining() != 0 || tree.Threads != shares+1 || said > shares || said < shares-1 {
 		t.Errorf("%d shares were told, %d budgets, %s left", said, tree.Threads, budget.Remaining())
 	}

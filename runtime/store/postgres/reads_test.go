@@ -48,9 +48,9 @@ func withThreads(t *testing.T) *postgres.Store {
 }
 
 // TestNothingReadsAllThreads holds what is done all the time to indexes: it must not
-// become slower with each thread that has ended. What follows several threads to their
-// relatives at once (Trees, Latest in a tree) is not here: PostgreSQL expects thousands
-// of them, and reads a table of this size sooner than as many places of an index.
+// become slower with each thread that has ended. Reads that follow several threads to their
+// relatives at once (Trees, Latest in a tree) are not here: PostgreSQL expects thousands of
+// them, and reads a table of this size sooner than as many places of an index.
 func TestNothingReadsAllThreads(t *testing.T) {
 	t.Parallel()
 	s, ctx := withThreads(t), t.Context()

@@ -170,8 +170,7 @@ func TestTooNew(t *testing.T) {
 	}
 }
 
-// TestConnectErrors: what is wrong is said with host, database and user, and without the
-// password.
+// TestConnectErrors: errors name host, database and user, and not the password.
 func TestConnectErrors(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{Passwords: true})

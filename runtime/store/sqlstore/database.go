@@ -13,8 +13,8 @@ const (
 	Durable Durability = iota
 	// Relaxed is for a commit that survives the end of every process, but may be lost
 	// with the power of the machine that has the data. It is several times cheaper. A
-	// durable commit carries every earlier one along. What is lost does no harm: the next
-	// one replaces it, or it is done again.
+	// durable commit carries every earlier one along. Its loss does no harm: the next commit
+	// replaces it, or it is done again.
 	Relaxed
 	// Local is Relaxed for what concerns a process that ends with the power, and so only where the
 	// data are on the machine of the processes. Where they are not it is Durable: the

@@ -19,11 +19,11 @@
 //
 // Every Write of one database has it alone, see [Database]. That orders what a guarded
 // statement cannot see: places in the queue, slots, ids, numbers of news, running totals of
-// budgets. What a flow reads in its Write therefore holds, but for what an Update changes, and
-// there are three. RecordCost changes what a running thread has cost,
-// by which no flow decides. Pledge and Report change what an active budget has
-// spent: a flow that writes by that reads it with the statement that changes it, or
-// keeps the row as it is (Dialect.untilCommit).
+// budgets. A flow can therefore rely on all that it reads in its Write, but for the values
+// that an Update changes. There are three. RecordCost changes what a running thread has
+// cost, by which no flow decides. Pledge and Report change what an active budget has spent:
+// a flow that writes by that reads it with the statement that changes it, or keeps the row
+// as it is (Dialect.untilCommit).
 //
 // What is read outside of a Write is asked again in it, or does not have to hold: a
 // candidate is registered if its id is still free, the next of the queue is admitted if

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
 
-// What has to be moved, in the order in which it is written: triggers of the tables of
-// messages and threads change rows of those before and behind them, so that threads come
+// The tables that are moved, in the order in which they are written: triggers of the tables
+// of messages and threads change rows of those before and behind them, so that threads come
 // behind the former, and days and gone_costs last.
 var (
 	registryTables = []string{

@@ -170,8 +170,8 @@ func (d *Delivery) workers(o Options, byQueue map[string]func(context.Context)) 
 	return workers
 }
 
-// mirrorWorker sends to mirrors. What is left when its time is over is due again with the next
-// job.
+// mirrorWorker sends to mirrors. The next job sends what is left when the time of this one
+// is over.
 type mirrorWorker struct {
 	river.WorkerDefaults[mirrorArgs]
 

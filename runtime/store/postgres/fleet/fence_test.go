@@ -98,8 +98,8 @@ func history(t *testing.T, by func(s *postgres.Store, id thread.ID, run thread.R
 	return first, events
 }
 
-// TestFence: what several workers see who claim one thread from each other and write to it,
-// late ones too, is what could have been seen one after the other with one owner at a time.
+// TestFence: several workers claim one thread from each other and write to it, late ones
+// too. What they see could have been seen one after the other with one owner at a time.
 // With the fence taken away it is not.
 func TestFence(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestFence(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return s.Runner(id, now.Run) // whoever writes names the run that stands there
+		return s.Runner(id, now.Run) // a writer names the run that stands there
 	})
 	if porcupine.CheckOperations(owned(first), seen) {
 		t.Error("without the fence nothing is noticed")

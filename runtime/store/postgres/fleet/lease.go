@@ -11,7 +11,7 @@ import (
 )
 
 // ErrLost says that a lease has run out, or that its worker could not renew it for two
-// thirds of its time. What ran by it must not go on.
+// thirds of its time. Threads that ran by it must not go on.
 var ErrLost = errors.New("the lease of this worker is lost")
 
 // Lease is the stay of a worker in its fleet.
@@ -117,7 +117,7 @@ func (l *Lease) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Leave ends the lease. What still runs by it is dead for everybody from then on.
+// Leave ends the lease. Threads that still run by it are dead for everybody from then on.
 func (l *Lease) Leave(ctx context.Context) error {
 	l.lose()
 	ctx, stop := context.WithTimeout(ctx, l.fleet.ttl())

@@ -1,7 +1,7 @@
 // Package memories keeps the entries of a project's memory in its schema of PostgreSQL.
-// They are found by the index of each machine, which follows: whoever reads brings it up to
-// the last change first. Entries are signed, and verified wherever they are read; what the
-// index has beside them comes from whoever may write to the database.
+// The index of each machine finds them; a reader brings it up to the last change first.
+// Entries are signed, and verified wherever they are read. Everything else in the index
+// comes from the database, where every role of the project can write.
 package memories
 
 import (

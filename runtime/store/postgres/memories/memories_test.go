@@ -76,7 +76,8 @@ func (m machine) titles(text string) string {
 	return strings.Join(all, ",")
 }
 
-// TestOtherMachine: what is noted, replaced and forgotten on one machine is so on the other.
+// TestOtherMachine: entries that one machine notes, replaces and forgets are so on the
+// other.
 func TestOtherMachine(t *testing.T) {
 	t.Parallel()
 	url, seal := pgtest.Server(t), placetest.NewSeal(t)

@@ -54,7 +54,7 @@ func Of(ctx context.Context, pool *pgxpool.Pool) (ids []string, err error) {
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, id := range all {
-		if isID(id) { // whoever may write there can write anything
+		if isID(id) { // a role of the project can write anything there
 			ids = append(ids, id)
 		}
 	}
@@ -149,8 +149,8 @@ func (o *Outbox) IsDue(ctx context.Context) (due bool, err error) {
 	return due, err
 }
 
-// Take says that a thread is being sent. What is noted of it from now on is another note,
-// which [Outbox.Sent] leaves.
+// Take says that a thread is being sent. A later change makes another note, which
+// [Outbox.Sent] leaves.
 func (o *Outbox) Take(ctx context.Context, id thread.ID) error {
 	if _, err := o.renew(ctx); err != nil {
 		return err

@@ -142,7 +142,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestOfTheTransaction: what is taken back is not due.
+// TestOfTheTransaction: a note that is taken back is not due.
 func TestOfTheTransaction(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -161,7 +161,7 @@ func TestOfTheTransaction(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile: what is noted of a thread while it is sent stays due.
+// TestChangedMeanwhile: a thread that changes while it is sent stays due.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -181,7 +181,8 @@ func TestChangedMeanwhile(t *testing.T) {
 }
 
 // TestTurns: one machine sends at a time, and another as soon as that one has ended or has
-// given no sign for a while. Who has lost the turn while it sent leaves the thread due.
+// given no sign for a while. A machine that loses the turn while it sends leaves the thread
+// due.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -97,8 +97,8 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// create makes and starts a cluster. What it has made when it fails is removed with the
-// test's process.
+// create makes and starts a cluster. After a failure the end of the test's process removes
+// what was made.
 func create(t testing.TB, o Options) (*Cluster, error) {
 	c, err := newCluster()
 	if err != nil {

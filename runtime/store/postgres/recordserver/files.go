@@ -187,7 +187,8 @@ type Parcel struct {
 }
 
 // Ship adds a parcel, all or nothing, and reports whether somebody follows the thread, who
-// is told then. What was shipped before, as when nobody heard of that, changes nothing.
+// is told then. A parcel that was shipped before changes nothing: the answer to it may have
+// been lost.
 func (s *Server) Ship(ctx context.Context, w Writer, p Parcel) (followed bool, err error) {
 	err = s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
 		if p.Name != "" {

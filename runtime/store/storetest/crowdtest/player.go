@@ -65,7 +65,7 @@ func (p *Player) GoAhead(t testing.TB) {
 	}
 }
 
-// Kill ends the process with SIGKILL. What it printed before can still be read.
+// Kill ends the process with SIGKILL. Its output until then can still be read.
 func (p *Player) Kill(t testing.TB) {
 	t.Helper()
 	if err := p.Cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -132,7 +132,7 @@ type Error struct {
 // Entries counts the entries of a set.
 type Entries struct {
 	Items     int `json:"items"`
-	Waiting   int `json:"waiting"`
+	Waiting   int `json:"waiting"` // for their start, or for another attempt
 	Working   int `json:"working"`
 	Completed int `json:"completed"`        // those used again included
 	Failed    int `json:"failed"`           // those that were refused or cancelled included

@@ -109,6 +109,37 @@ func TestSet(t *testing.T) {
 	want("one was deleted", board.Entries{Waiting: 2, Completed: 1, Failed: 1, Deleted: 1}, 1, 0)
 }
 
+// TestEntryTriedAgain: an entry that has failed and is tried again has not failed.
+func TestEntryTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	f := s.face(s.keeper())
+	rec := s.register(store.NewThread{Kind: thread.KindSet, Directive: "map"})
+	_, err := s.store.OpenSet(s.ctx, rec.ThreadID, rec.Run, store.NewSet{
+		Scope: "s", Content: "c", Concurrency: 1, Entries: []store.NewEntry{{Key: "0", Inputs: json.RawMessage(`{}`)}},
+	}, s.now)
+	s.noError(err)
+	first := s.begin(store.NewThread{Directive: "entry", ParentID: rec.ThreadID, Entry: 1, EntryKey: "key"})
+	failed, err := store.Finished(first, thread.Outcome{
+		State: thread.Error, Error: &thread.Problem{Code: "x", Passing: true}, Retry: &thread.Retry{At: s.now.Add(time.Minute), Attempt: 2, Attempts: 2},
+	}, nil, s.now)
+	s.noError(err)
+	now, err := s.store.Get(s.ctx, first)
+	s.noError(err)
+	_, err = s.store.Runner(first, now.Run).Apply(s.ctx, failed)
+	s.noError(err)
+	f.look()
+	if got := *f.rows[rec.ThreadID].Entries; got != (board.Entries{Items: 1, Waiting: 1}) || f.rows[first].RetryAt == nil || f.last.Totals.Ended != 0 {
+		t.Errorf("while it waits: %+v, %+v, %+v", got, f.rows[first], f.last.Totals)
+	}
+	_, err = s.store.DropRetry(s.ctx, first, "no key", s.now)
+	s.noError(err)
+	f.look()
+	if got := *f.rows[rec.ThreadID].Entries; got != (board.Entries{Items: 1, Failed: 1}) {
+		t.Errorf("when that was given up: %+v", got)
+	}
+}
+
 // TestEnded: of the threads that have ended those are shown that were used last, with what
 // is above them; the rest is counted, and what is deleted goes.
 func TestEnded(t *testing.T) {

@@ -248,7 +248,7 @@ func (k *Keeper) countSets(ctx context.Context, g *glimpse) error {
 
 // entriesOf is what a set tells of its entries.
 func entriesOf(c store.SetCounts) Entries {
-	e := Entries{Items: c.Items, Waiting: c.Waiting, Reused: c.Reused, Deleted: c.Deleted, Failed: c.Refused}
+	e := Entries{Items: c.Items, Waiting: c.Waiting + c.Retrying, Reused: c.Reused, Deleted: c.Deleted, Failed: c.Refused}
 	for state, n := range c.States {
 		switch {
 		case !state.Terminal():

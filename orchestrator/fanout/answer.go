@@ -105,9 +105,9 @@ func count(entries []store.Entry) Counts {
 			if e.Reused {
 				c.Reused++
 			}
-		case e.Waits():
+		case e.Waits() || e.Retries:
 			c.Waiting++
-		case e.Refused != nil || e.Deleted() || e.Status.Terminal():
+		case e.Over():
 			c.Failed++
 		default:
 			c.Working++
@@ -132,8 +132,7 @@ func (m *Mapper) addItems(ctx context.Context, a *Answer, entries []store.Entry,
 	ordered := make([]store.Entry, 0, len(entries))
 	for _, failed := range []bool{true, false} {
 		for _, e := range entries {
-			ended := e.Refused != nil || e.Deleted() || e.Status.Terminal()
-			if ended && (e.Status != thread.Completed) == failed {
+			if e.Over() && (e.Status != thread.Completed) == failed {
 				ordered = append(ordered, e)
 			}
 		}

@@ -35,6 +35,8 @@ type Glance struct {
 // SetCounts is how the entries of a set stand.
 type SetCounts struct {
 	Items, Waiting, Reused, Refused, Deleted int
+	// Retrying are those that have failed and are to be tried again.
+	Retrying int
 	// States counts the last threads of the other entries.
 	States map[thread.State]int
 	// Below is how many threads there are below the set, at any depth.

@@ -83,6 +83,7 @@ type Entry struct {
 	// in the end. Both are empty where there is none, or it was deleted.
 	Thread, Last thread.ID
 	Status       thread.State // of Last
+	Retries      bool         // Last has failed and is to be tried again
 }
 
 // Waits reports whether the entry is to be started.
@@ -90,6 +91,11 @@ func (e Entry) Waits() bool { return e.StartedAt.IsZero() && e.Refused == nil }
 
 // Deleted reports whether the thread of the entry was deleted, and its result with it.
 func (e Entry) Deleted() bool { return !e.StartedAt.IsZero() && e.Last == "" }
+
+// Over reports whether nothing more comes of the entry.
+func (e Entry) Over() bool {
+	return e.Refused != nil || e.Deleted() || e.Status.Terminal() && !e.Retries
+}
 
 // Facts about sets.
 var (

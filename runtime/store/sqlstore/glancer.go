@@ -93,7 +93,7 @@ func (g glancer) Budgets(ctx context.Context, ids []thread.ID) (list []store.Bud
 // setCountsSQL counts the entries by how they stand, and a set without entries once. An
 // entry whose chain runs in a circle counts as deleted.
 const setCountsSQL = withEntries + "SELECT * FROM set_entries WHERE set_id = ?1" + lastOf + `, last AS (SELECT position, thread_id FROM chain WHERE next IS NULL)
-	SELECT CASE WHEN e.refused IS NOT NULL THEN 'refused' WHEN e.started_at IS NULL THEN 'waiting' ELSE coalesce(t.status, 'deleted') END, e.reused, count(*)
+	SELECT CASE WHEN e.refused IS NOT NULL THEN 'refused' WHEN e.started_at IS NULL THEN 'waiting' WHEN t.retry_at IS NOT NULL THEN 'retrying' ELSE coalesce(t.status, 'deleted') END, e.reused, count(*)
 	FROM entries e LEFT JOIN last l USING (position) LEFT JOIN threads t ON t.thread_id = l.thread_id GROUP BY 1, 2`
 
 const belowSetSQL = `WITH RECURSIVE below (id) AS (
@@ -141,6 +141,8 @@ func addEntries(c *store.SetCounts, r row) error {
 		c.Refused += n
 	case "waiting":
 		c.Waiting += n
+	case "retrying":
+		c.Retrying += n
 	case "deleted":
 		c.Deleted += n
 	default:

@@ -159,7 +159,7 @@ const (
 
 const entriesSQL = withEntries + "SELECT * FROM set_entries WHERE set_id = ? AND position >= ? ORDER BY position LIMIT ?" + lastOf +
 	`SELECT e.position, e.entry_key, coalesce(e.started_at, 0), e.reused, e.refused, coalesce(e.thread_id, ''),
-	coalesce(t.thread_id, ''), coalesce(t.status, '')
+	coalesce(t.thread_id, ''), coalesce(t.status, ''), t.retry_at IS NOT NULL
 	FROM entries e LEFT JOIN chain c ON c.position = e.position AND c.next IS NULL LEFT JOIN threads t ON t.thread_id = c.thread_id
 	ORDER BY e.position`
 
@@ -179,7 +179,7 @@ func (s sets) Entries(ctx context.Context, id thread.ID, from, most int) (list [
 func scanEntry(r row) (e store.Entry, err error) {
 	var started int64
 	var refused []byte
-	err = r.Scan(&e.Position, &e.Key, &started, &e.Reused, &refused, &e.Thread, &e.Last, &e.Status)
+	err = r.Scan(&e.Position, &e.Key, &started, &e.Reused, &refused, &e.Thread, &e.Last, &e.Status, &e.Retries)
 	e.StartedAt = fromMillis(started)
 	if err == nil && refused != nil {
 		e.Refused = new(thread.Problem)

@@ -113,15 +113,17 @@ func glanceSet(h *harness) {
 	}
 	id := h.set("mine", "hash", 5, "a", "b", "c", "d", "e")
 	first, second := h.entry(id, 0), h.entry(id, 1)
+	again := h.entry(id, 3)
+	h.apply(failedChange(h, again, time.Minute))
 	below := h.running("below", second)
 	h.apply(h.finished(first, thread.Error))
 	h.noError(h.RefuseEntry(h.ctx, id, 2, thread.Problem{Code: "no"}, h.now))
 	next := h.successor(first, false)
 	h.noError(h.Link(h.ctx, first, next, h.now))
-	wantGlance(h, store.EndedMost{Any: 9, Roots: 9}, id, first, second, next, below)
+	wantGlance(h, store.EndedMost{Any: 9, Roots: 9}, id, first, second, again, next, below)
 	got, err := h.SetCounts(h.ctx, id)
 	h.noError(err)
-	if got.Items != 5 || got.Waiting != 2 || got.Refused != 1 || got.States[thread.Created] != 1 || got.States[thread.Running] != 1 || got.Below != 4 {
+	if got.Items != 5 || got.Waiting != 1 || got.Retrying != 1 || got.Refused != 1 || got.States[thread.Error] != 0 || got.States[thread.Created] != 1 || got.States[thread.Running] != 1 || got.Below != 5 {
 		h.Errorf("counts are %+v", got)
 	}
 }

@@ -211,13 +211,16 @@ func retryOfEntry(h *harness) {
 	if got, err := h.Set(h.ctx, set); err != nil || got.Working != 0 || got.Retrying != 1 || got.Waiting != 1 {
 		h.Errorf("the set: %+v, %v", got, err)
 	}
+	if e := h.entries(set)[0]; !e.Retries || e.Over() || e.Status != thread.Error {
+		h.Errorf("the entry: %+v", e)
+	}
 	rec, _, err := h.Register(h.ctx, attemptOf(h, first, set), claimNothing)
 	h.noError(err)
 	h.noError(h.Link(h.ctx, first, rec.ThreadID, h.now))
 	if got, err := h.Set(h.ctx, set); err != nil || got.Working != 1 || got.Retrying != 0 {
 		h.Errorf("the set after: %+v, %v", got, err)
 	}
-	if e := h.entries(set)[0]; e.Thread != first || e.Last != rec.ThreadID || e.Status != thread.Created {
+	if e := h.entries(set)[0]; e.Thread != first || e.Last != rec.ThreadID || e.Status != thread.Created || e.Retries {
 		h.Errorf("the entry: %+v", e)
 	}
 }

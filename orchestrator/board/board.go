@@ -57,6 +57,7 @@ type Row struct {
 	Waits     bool         `json:"waits,omitempty"`    // it only waits for others
 	Stopping  bool         `json:"stopping,omitempty"` // it has been asked to stop
 	Model     string       `json:"model,omitempty"`
+	Worker    string       `json:"worker,omitempty"` // that runs it, or ran it last
 
 	// Of the newest thread, which its limits are about.
 	Turns  int            `json:"turns"`

@@ -40,11 +40,12 @@ func TestRow(t *testing.T) {
 		t.Errorf("totals are %+v", b.Totals)
 	}
 	s.answer(q)
+	s.noError(s.any().SetProcess(s.ctx, child, thread.Process{PID: 1 << 30, Host: "elsewhere", Boot: "another", Worker: "build-1"}))
 	s.end(child, thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "turns_exceeded", Message: "too many"}})
 	if b = f.look(); len(b.Rows) != 2 {
 		t.Errorf("%d rows have changed, want 2", len(b.Rows))
 	}
-	if down = f.rows[child]; down.Asks || down.Question != nil || down.Error == nil || down.Error.Code != "turns_exceeded" || down.EndedAt == nil {
+	if down = f.rows[child]; down.Asks || down.Question != nil || down.Error == nil || down.Error.Code != "turns_exceeded" || down.EndedAt == nil || down.Worker != "build-1" {
 		t.Errorf("child is %s", text(down))
 	}
 	s.now = s.now.Add(time.Minute)

@@ -30,6 +30,7 @@ type threadRow struct {
 	id                      thread.ID
 	kind                    thread.Kind
 	directive, name, model  string
+	worker                  string
 	status                  thread.State
 	cost                    thread.Cost
 	tokens                  int64
@@ -41,7 +42,7 @@ type threadRow struct {
 
 func rowOf(r thread.Record) threadRow {
 	return threadRow{
-		id: r.ThreadID, kind: r.Kind, directive: r.Directive, name: r.Name, model: r.Model, status: r.Status, cost: r.Cost, tokens: r.TokenCount,
+		id: r.ThreadID, kind: r.Kind, directive: r.Directive, name: r.Name, model: r.Model, worker: r.Worker, status: r.Status, cost: r.Cost, tokens: r.TokenCount,
 		unread: r.Unread, queued: r.Queued(), waits: r.Yielded && !r.Status.Terminal(), stopping: !r.CancelRequestedAt.IsZero() && !r.Status.Terminal(),
 		created: r.CreatedAt, updated: r.UpdatedAt, ended: r.CompletedAt, retry: r.RetryAt,
 	}

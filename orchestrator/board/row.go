@@ -45,7 +45,7 @@ func (r *reader) row(g *glimpse, c *chain, s stand) *Row {
 	n := s.newest
 	row := &Row{
 		Key: s.key, ThreadID: n.id, Links: s.links, Parent: s.parent, Kind: n.kind, Directive: clip(n.directive, maxLabel), Name: clip(n.name, maxLabel), Status: n.status,
-		Queued: n.queued, Waits: n.waits, Stopping: n.stopping, Model: clip(n.model, maxLabel), Turns: n.cost.Turns, Tokens: n.cost.Tokens(), Spend: n.cost.Spend,
+		Queued: n.queued, Waits: n.waits, Stopping: n.stopping, Model: clip(n.model, maxLabel), Worker: clip(n.worker, maxLabel), Turns: n.cost.Turns, Tokens: n.cost.Tokens(), Spend: n.cost.Spend,
 		TreeSpend: s.treeSpend, Budget: s.budget.shown(), Verified: s.verified, Unread: n.unread, CreatedAt: s.spawned.UTC(), UpdatedAt: n.updated.UTC(),
 	}
 	if s.links > 1 {

@@ -122,6 +122,18 @@ func writeRetry(words func(name, value string), s view.Status) {
 	}
 }
 
+// writeRun tells what runs where.
+func writeRun(row func(string, any), words func(name, value string), s view.Status) {
+	if s.NoWorker != "" {
+		words("waits", s.NoWorker)
+	}
+	row("directive", s.Directive)
+	row("model", s.Model)
+	if s.Worker != "" {
+		row("worker", s.Worker)
+	}
+}
+
 func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.Micros, transcript string) error {
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
@@ -148,8 +160,7 @@ func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.M
 	for _, warning := range s.Warnings {
 		words("warning", warning)
 	}
-	row("directive", s.Directive)
-	row("model", s.Model)
+	writeRun(row, words, s)
 	row("started", s.CreatedAt.Format(time.RFC3339))
 	row("last used", about.LastUsed.Format(time.RFC3339))
 	row("took", fmt.Sprintf("%.1f s", s.ElapsedSeconds))

@@ -55,6 +55,9 @@ func (m *Model) facts(row *board.Row) (lines []string) {
 		}
 		parts = append(parts, text)
 	}
+	if row.Worker != "" {
+		parts = append(parts, "worker "+plain.Line(row.Worker))
+	}
 	if row.Unread > 0 {
 		parts = append(parts, fmt.Sprintf("%d unread", row.Unread))
 	}

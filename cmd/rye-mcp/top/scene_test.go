@@ -79,7 +79,7 @@ func scene() board.Board {
 		},
 		{
 			Key: "review-17", ThreadID: "review-17", Links: 1, Parent: "lead-1", Kind: thread.KindDirective, Directive: "review", Name: "Review the parser", Status: thread.Running,
-			Asks: true, Question: question, Model: "anthropic/claude-sonnet-4-5", Turns: 12, Limits: limits(12), Spend: 120_000, TreeSpend: 120_000, CreatedAt: at(31),
+			Asks: true, Question: question, Model: "anthropic/claude-sonnet-4-5", Worker: "build\x1b[2J-1", Turns: 12, Limits: limits(12), Spend: 120_000, TreeSpend: 120_000, CreatedAt: at(31),
 			Budget: &board.Budget{Limit: 500_000, Spent: 120_000, Left: 380_000}, Context: &board.Context{Used: 182_000, Window: 200_000}, LastWords: "I would look at two more files.",
 		},
 		{

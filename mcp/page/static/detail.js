@@ -96,7 +96,7 @@ function rowFrom(all) {
   const s = all.status || {}, b = s.budget;
   return {
     key: s.thread_id, thread_id: s.resolved_thread_id || s.thread_id, parent: s.parent_id, kind: all.thread && all.thread.kind || "directive",
-    directive: s.directive, name: s.name, status: s.status, queued: s.queued, model: s.model, limits: s.limits, unread: s.unread_messages,
+    directive: s.directive, name: s.name, status: s.status, queued: s.queued, model: s.model, worker: s.worker, limits: s.limits, unread: s.unread_messages,
     turns: s.cost && s.cost.turns, tokens: s.token_count, spend: s.cost && s.cost.spend, tree_spend: b ? b.tree_spend : undefined,
     budget: b ? {limit: b.max, spent: b.actual, reserved: b.reserved, left: b.remaining} : undefined,
     last_words: s.last_text, error: s.error, changes: s.changes, created_at: s.created_at, updated_at: s.updated_at, verified: "unknown",
@@ -151,6 +151,7 @@ function drawSub(d, row, state) {
   const parts = [state + " " + time];
   if (row.name && row.directive) parts.push(row.directive);
   if (row.model) parts.push(row.model);
+  if (row.worker) parts.push("worker " + row.worker);
   setText(d.sub, parts.map((part) => oneLine(part, 100)).join(" \u00b7 "));
   d.sub.title = "Began " + clock(row.created_at) + (row.ended_at ? ", ended " + clock(row.ended_at) : "");
 }

@@ -33,14 +33,14 @@ const glanceSQL = `WITH RECURSIVE
 	SELECT ` + glanceColumns + ` FROM threads WHERE thread_id IN (SELECT id FROM seen)`
 
 // glanceColumns is what scanGlance reads, in its order.
-const glanceColumns = `thread_id, CASE WHEN is_set = 1 THEN 'set' ELSE kind END, directive, name, coalesce(parent_id, ''), status, model,
+const glanceColumns = `thread_id, CASE WHEN is_set = 1 THEN 'set' ELSE kind END, directive, name, coalesce(parent_id, ''), status, worker, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	token_count, coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
 	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used, coalesce(retry_at, 0)`
 
 func scanGlance(r row) (rec thread.Record, err error) {
 	var queued, admitted, cancelled, created, updated, completed, used, retry int64
-	err = r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.Model,
+	err = r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.Worker, &rec.Model,
 		&rec.ContinuationOf, &rec.ContinuationThreadID,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
 		&rec.TokenCount, &queued, &admitted, &rec.Yielded, &rec.Unread, &cancelled, &created, &updated, &completed, &used, &retry)

@@ -28,7 +28,7 @@ func wantGlance(h *harness, most store.EndedMost, want ...thread.ID) store.Glanc
 		whole, err := h.Get(h.ctx, rec.ThreadID)
 		h.noError(err)
 		if rec.Status != whole.Status || rec.Cost != whole.Cost || rec.Name != whole.Name || !rec.UpdatedAt.Equal(whole.UpdatedAt) || rec.ParentID != whole.ParentID ||
-			rec.ContinuationOf != whole.ContinuationOf || rec.ContinuationThreadID != whole.ContinuationThreadID || rec.Kind != whole.Kind || rec.Queued() != whole.Queued() {
+			rec.ContinuationOf != whole.ContinuationOf || rec.ContinuationThreadID != whole.ContinuationThreadID || rec.Kind != whole.Kind || rec.Worker != whole.Worker || rec.Queued() != whole.Queued() {
 			h.Errorf("glance of %+v, the row is %+v", rec, whole)
 		}
 	}
@@ -73,7 +73,7 @@ func glanceLinked(h *harness) {
 	h.apply(h.finished(root, thread.Completed))
 	next := h.successor(root, false)
 	h.noError(h.Link(h.ctx, root, next, h.now))
-	h.apply(store.Claimed(next, thread.Process{PID: 4711, Host: "host"}, h.now))
+	h.apply(store.Claimed(next, thread.Process{PID: 4711, Host: "host", Worker: "build-1"}, h.now))
 	h.apply(h.finished(next, thread.Completed))
 	wantGlance(h, store.EndedMost{}, root, middle, leaf, next)
 }

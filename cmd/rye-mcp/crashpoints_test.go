@@ -29,6 +29,8 @@ const (
 	// memoryVariable names a folder for what the system knows of the memory of each
 	// process that ends a thread, once all of it is written.
 	memoryVariable = "RYE_TEST_MEMORY"
+	// clockVariable is how far the clock of the machine is set forward, as a duration.
+	clockVariable = "RYE_TEST_CLOCK"
 )
 
 // testSystem is the machine with the steps observed as the environment says.
@@ -36,6 +38,9 @@ func testSystem() cli.System {
 	sys := cli.OS()
 	trace, point, tokens := sys.Getenv(traceVariable), sys.Getenv(pointVariable), sys.Getenv(tokensVariable)
 	memory := sys.Getenv(memoryVariable)
+	if ahead, err := time.ParseDuration(sys.Getenv(clockVariable)); err == nil {
+		sys.Now = func() time.Time { return time.Now().Add(ahead) }
+	}
 	if trace == "" && point == "" && memory == "" {
 		return sys
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -348,4 +349,32 @@ func TestWorkerWithoutKey(t *testing.T) {
 	}
 	poor.signal(syscall.SIGTERM)
 	poor.wantLeft()
+}
+
+// TestWorkerClocks: the clocks of the machines are days apart. What runs, and how long it is
+// kept, goes by the clock of the server: nobody takes a thread for dead or old.
+func TestWorkerClocks(t *testing.T) {
+	t.Parallel()
+	f := newFleetPlace(t)
+	ahead := f.workOn("ahead", append(f.machine("ahead"), clockVariable+"=+75h"))
+	f.host = f.serve(clockVariable + "=-75h")
+	id, pid := f.running("slow", "ahead")
+	behind := f.workOn("behind", append(f.machine("behind"), clockVariable+"=-50h"))
+	far := f.workOn("far", append(f.machine("far"), clockVariable+"=+3000h")) // each settles what is dead when it comes
+	if status := f.status(id); status.Status != thread.Running || process.Gone(pid) {
+		t.Fatalf("the thread is %s", status.Status)
+	}
+	f.model.release()
+	f.wantEndAs(id, thread.Completed)
+	f.kept(id)
+	status := f.status(id)
+	for _, at := range []time.Time{status.CreatedAt, status.UpdatedAt} {
+		if off := time.Since(at).Abs(); off > time.Hour {
+			t.Errorf("what happened now is dated %s", at)
+		}
+	}
+	for _, w := range []*runs{ahead, behind, far} {
+		w.signal(syscall.SIGTERM)
+		w.wantLeft()
+	}
 }

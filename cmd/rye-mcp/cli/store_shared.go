@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,10 +30,20 @@ type connections struct {
 	now  func() time.Time
 	most int // connections of each pool; 0: as many as a server needs
 
+	clock  atomic.Pointer[postgres.Server] // whose time counts
 	mu     sync.Mutex
 	server *postgres.Server
 	failed error
 	until  time.Time
+}
+
+// time is what all machines of the site take for it: that of the server, or of this machine
+// while the server was not heard.
+func (c *connections) time() time.Time {
+	if server := c.clock.Load(); server != nil {
+		return server.Now()
+	}
+	return c.now()
 }
 
 // get connects, unless that has just failed. The error is a [*tool.Fault].
@@ -46,13 +57,14 @@ func (c *connections) get(ctx context.Context) (*postgres.Server, error) {
 		return nil, c.failed
 	}
 	server, err := postgres.Connect(context.WithoutCancel(ctx), postgres.Options{
-		URL: c.site.url.Secret(), Now: c.now, Connections: c.most, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()),
+		URL: c.site.url.Secret(), Connections: c.most, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()),
 	})
 	if err != nil {
 		c.failed, c.until = c.site.fault(err), c.now().Add(unreachableFor)
 		return nil, c.failed
 	}
 	c.server = server
+	c.clock.Store(server)
 	return server, nil
 }
 

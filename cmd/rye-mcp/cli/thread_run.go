@@ -121,7 +121,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, run), Finisher: finisher, Transcript: w,
 		Meta:     func() (thread.Meta, error) { return meta, unreadable },
 		Resolver: p.worksBy.from(p.resolver).For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
+		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
 		Crashpoints: sys.Crashpoints, Secrets: vault, TurnEnded: p.mirroring.turnMirrored(id), //nolint:contextcheck // a sender outlives the thread
 	})
 	if err != nil {
@@ -160,7 +160,7 @@ func runOf(ctx context.Context, p *project, id thread.ID, in spawn.Inheritance) 
 // threadFinisher ends the thread of this process.
 func threadFinisher(sys System, p *project, vault *secret.Vault) *finish.Finisher {
 	f := &finish.Finisher{
-		Store: p.store, Records: p.records(), KnowledgeDir: finish.KnowledgeDir(p.path), Now: sys.Now,
+		Store: p.store, Records: p.records(), KnowledgeDir: finish.KnowledgeDir(p.path), Now: p.now,
 		Crashpoints: sys.Crashpoints,
 	}
 	if !vault.Empty() {

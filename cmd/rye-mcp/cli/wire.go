@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -64,6 +65,7 @@ type project struct {
 	// decided are the settings of the thread that this process runs; nil elsewhere.
 	decided threadSettings
 	store   *late.Store
+	now     func() time.Time               // of this machine, or of all that share the store
 	server  *connections                   // to where the threads are kept, unless that is this machine
 	rows    atomic.Pointer[postgres.Store] // the store there; nil: there is none yet, or it is on this machine
 	kept    records.Records
@@ -134,8 +136,11 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	if warning := state.fallBack(ctx, server); warning != "" {
 		warn(sys, log.Warn(), warning)
 	}
+	if state.site.shared() {
+		sys.Now = server.time
+	}
 	roots := spacesOf(path, user)
-	p := &project{path: path, env: placeholderEnv(roots), state: state, server: server, worksBy: by}
+	p := &project{path: path, env: placeholderEnv(roots), state: state, server: server, worksBy: by, now: sys.Now}
 	p.kept = p.newRecords(sys.Crashpoints)
 	left := &digest.Source{Records: p.records()}
 	p.resolver = resolve.New(roots).WithLeft(left)

@@ -18,7 +18,7 @@ type Options struct {
 	// URL is postgres://user:password@host:port/database?sslmode=…, with the parameters
 	// that libpq has. It is a secret.
 	URL string
-	// Now is the clock of changes that are not given a time; nil means time.Now.
+	// Now is the clock of changes that are not given a time; nil means that of the server.
 	Now func() time.Time
 	// Application is what the server's lists call this process; empty is "rye-mcp".
 	Application string

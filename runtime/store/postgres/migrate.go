@@ -90,8 +90,12 @@ func newestVersion(table string) string {
 func (s *Server) versionOf(ctx context.Context, pool *pgxpool.Pool, query string) (version int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
+	var now int64
 	// It is asked once, so it is not worth a prepared statement.
-	err = pool.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&version)
+	err = pool.QueryRow(ctx, query+", (extract(epoch FROM clock_timestamp()) * 1000)::bigint", pgx.QueryExecModeExec).Scan(&version, &now)
+	if err == nil {
+		s.clock.set(now)
+	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P01" || pg.Code == "3F000") { // no such table, no such schema
 		return 0, nil
 	}

@@ -20,6 +20,7 @@ type Server struct {
 	pool   *pgxpool.Pool   // search_path is the schema of the fleet
 
 	sessions sessions
+	clock    serverClock
 }
 
 // fleetSchema has what all projects share.
@@ -64,6 +65,9 @@ func prepare(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: opts, config: config, name: nameOf(&config.ConnConfig.Config)}
+	if opts.Now == nil {
+		s.opts.Now = s.clock.now
+	}
 	if s.pool, err = s.newPool(ctx, fleetSchema); err != nil {
 		return nil, s.explain(err)
 	}
@@ -71,9 +75,6 @@ func prepare(ctx context.Context, opts Options) (*Server, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Application == "" {
 		o.Application = "rye-mcp"
 	}

@@ -4,6 +4,6 @@ package fleet
 
 import "time"
 
-// unset is a clock whose differences nobody can set. It may stand still while the machine
+// Uptime is a clock whose differences alone count, and that nobody can set. It may stand still while the machine
 // sleeps.
-func unset() time.Time { return time.Now() }
+func Uptime() time.Time { return time.Now() }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unset is the time since the machine was started, its sleep included (CLOCK_BOOTTIME in
+// Uptime is the time since the machine was started, its sleep included (CLOCK_BOOTTIME in
 // clock_gettime(2)): a lease runs out while its worker sleeps.
-func unset() time.Time {
+func Uptime() time.Time {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return time.Now()

@@ -35,7 +35,7 @@ func (f *Fleet) now() time.Time {
 	if f.Clock != nil {
 		return f.Clock()
 	}
-	return unset()
+	return Uptime()
 }
 
 func (f *Fleet) ttl() time.Duration {

@@ -43,11 +43,6 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Fact }
 
-// Passes reports whether an error may be gone after a while without anybody doing anything.
-func Passes(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrBusy)
-}
-
 // factOf is what a status that is no success says.
 func factOf(status int) error {
 	switch {

@@ -212,7 +212,7 @@ func writePieces(file string, id thread.ID, n int) error {
 	return errors.Join(err, line(n+2, thread.EventCognitionOut, `{"turn":1,"blocks":[]}`), f.Close())
 }
 
-// A thread streams ten thousand pieces. Whoever follows is told all of it, in few lines.
+// A thread streams ten thousand pieces. A follower is told all of it, in few lines.
 func TestStreamOfManyPieces(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)

@@ -15,14 +15,15 @@ type Fleet interface {
 	// called when the thread has it.
 	Room(ctx context.Context) (done func(), ok bool)
 	// Providers are those that the workers have keys for, or that need none, which take
-	// threads of the project; served is false where whoever starts a thread runs it.
+	// threads of the project; served is false where the machine that starts a thread runs it.
 	Providers(ctx context.Context) (able []string, served bool)
 	// NoWorker says why no worker takes a thread that is queued, and what to do about it;
 	// empty: one will.
 	NoWorker(ctx context.Context, rec thread.Record) string
 }
 
-// Providers are those of the fleet; without one whoever starts a thread runs it.
+// Providers are those of the fleet; without a fleet the machine that starts a thread runs
+// it.
 func (t *Threads) Providers(ctx context.Context) (able []string, served bool) {
 	if t.Fleet == nil {
 		return nil, false

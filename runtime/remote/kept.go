@@ -96,7 +96,7 @@ func (t *kept) Capabilities() records.Text { return (*keptCapabilities)(t) }
 // Log implements [records.Thread]. A log stays on the machine whose process wrote it.
 func (t *kept) Log() records.Source { return t.local.Log() }
 
-// writer is who writes what is no transcript.
+// writer is the writer of records other than the transcript.
 func (t *kept) writer() recordserver.Writer { return recordserver.Writer{Thread: t.id, Run: t.run} }
 
 // bring makes a document here what the server has. The error

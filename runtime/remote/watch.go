@@ -47,8 +47,8 @@ func (w words) Watch() (written <-chan struct{}, stop func()) {
 	})
 }
 
-// ears hear for all who follow threads of other machines, by one connection, which is there
-// while somebody does.
+// ears hear for all followers of threads on other machines, by one connection, which is
+// there while somebody does.
 type ears struct {
 	mu       sync.Mutex
 	listener *recordserver.Listener

@@ -71,7 +71,8 @@ func (w words) bring() error {
 	return err
 }
 
-// copyNow is bring for who has the lock. It returns what the server has, and what is here.
+// copyNow is bring for a caller that has the lock. It returns what the server has, and what
+// is here.
 func (w words) copyNow() (f recordserver.File, n note, err error) {
 	for range tries {
 		if f, n, err = w.standing(); err != nil || n.original(f) || w.current(f, n) {

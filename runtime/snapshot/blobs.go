@@ -14,8 +14,8 @@ import (
 // Blobs keeps contents by their hashes, once each. It is safe for concurrent use, also by
 // several processes and machines.
 //
-// A content that is nobody's goes some time after it was last used, see [Collect]. So who
-// makes a snapshot says by Use which contents it needs, and puts those that are missing.
+// A content that no snapshot has goes some time after its last use, see [Collect]. So the
+// maker of a snapshot says by Use which contents it needs, and puts those that are missing.
 type Blobs interface {
 	// Use notes that contents are needed from now on, and returns those that are missing,
 	// in the order given.

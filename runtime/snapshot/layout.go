@@ -47,8 +47,7 @@ func RootsOf(folder string) resolve.Roots {
 // that the manifest names. A content that is missing or altered is [ErrUnusable]. Where the
 // snapshot is laid out already that costs a look.
 //
-// What is laid out can be changed by whoever may write there: loading a file of it asks
-// [Pins].
+// Other programs of the user can change a layout: loading a file of it asks [Pins].
 func (l Layouts) Materialize(ctx context.Context, from Blobs, name Hash, m *Manifest) (folder string, err error) {
 	if !name.Valid() {
 		return "", fmt.Errorf("%.80q is no snapshot", name)

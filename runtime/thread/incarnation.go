@@ -4,7 +4,7 @@ import "crypto/rand"
 
 // Incarnation names one stay of a worker in its fleet: a worker that has lost its lease, or
 // was started again, is another one. The runs that it gives to threads begin with it, so
-// that whoever has a run knows by whose lease it lives.
+// that a process which has a run knows by whose lease it lives.
 type Incarnation string
 
 // incarnationLength is how many letters of a run name the incarnation: 50 bits, which leave

@@ -151,7 +151,7 @@ func badStore(from string, err error) error {
 	return &usageError{message: fmt.Sprintf("%s: %v", from, err), try: try}
 }
 
-// byStarter names whoever has started this process.
+// byStarter names the process that has started this one.
 const byStarter = "the starter of this process"
 
 // handedSite is what was handed over. A starter that hands over nothing keeps threads on

@@ -13,9 +13,9 @@
 //
 // # Schemas
 //
-// Whoever opens a database or project first makes its tables, and whoever is newer brings
-// them up to date, one at a time (an advisory lock). A schema of a newer binary is refused
-// with [store.ErrTooNew].
+// The first process that opens a database or a project makes its tables, and the first of a
+// newer version brings them up to date, one at a time (an advisory lock). A schema of a
+// newer binary is refused with [store.ErrTooNew].
 //
 // # Roles
 //

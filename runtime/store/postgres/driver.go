@@ -120,13 +120,13 @@ type tx struct {
 	durable bool
 }
 
-// flush makes durable what was committed before it. The locks of a transaction are held
-// until its commit is on the disk, so that those who wait for the lock of all writers would
-// wait for the disk one after the other. So a transaction commits without waiting, and
-// behind it, without a lock, a message to nobody is committed durably: as the log is
-// written in order, everything before it is on the disk, too, and of many who wait for the
-// disk at once one writes for all. A crash in between takes what nobody was told of, and
-// whatever others have done since, who have not been told either.
+// flush makes durable what was committed before it. PostgreSQL holds the locks of a
+// transaction until its commit is on the disk: writers that wait for the one lock would
+// wait for the disk one after the other. So a transaction commits without waiting for the
+// disk. Behind it, without a lock, an empty message is committed durably. The log is
+// written in order, so that everything before the message is on the disk then, too, and one
+// write serves all that wait at once. A crash in between loses commits that no caller was
+// told of yet, and nothing that anybody could build on them was told either.
 const flush = "SELECT pg_logical_emit_message(true, 'rye', '')"
 
 // Commit implements [driver.Tx].

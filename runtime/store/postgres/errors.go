@@ -112,8 +112,9 @@ func factOf(err error) error {
 }
 
 // isUntrusted reports whether a server was reached that does not show that it is the one
-// that the URL asks for. It is not the same as a server that is away: where that lets
-// somebody go on without one, whoever stands in between must not be able to choose it.
+// that the URL asks for. That is not the same as a server that is away: the user may have
+// allowed to go on without the server then, and an attacker in between must not be able to
+// bring that about.
 func isUntrusted(err error) bool {
 	_, chain := errors.AsType[*tls.CertificateVerificationError](err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)

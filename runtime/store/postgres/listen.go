@@ -10,7 +10,7 @@ import (
 )
 
 // listener tells those who listen that something was committed: by hints, and by a look
-// each poll, which finds what no hint was sent for. It has a connection of its own while
+// each poll, which finds commits without a hint. It has a connection of its own while
 // somebody listens.
 type listener struct {
 	store *Store

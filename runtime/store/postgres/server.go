@@ -42,8 +42,8 @@ func Connect(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Open is Connect and Project at once, for who has one project. Where the tables of both
-// are there and up to date it makes one connection and one query.
+// Open is Connect and Project at once, for a process of one project. Where the tables of
+// both are there and up to date it makes one connection and one query.
 func Open(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
 	s, err := prepare(ctx, opts)
 	if err != nil {

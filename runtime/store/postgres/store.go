@@ -42,8 +42,8 @@ func (s *Server) Project(ctx context.Context, name string) (*Store, error) {
 	return s.open(ctx, name, s.upToDate)
 }
 
-// Find is Project for who looks only: it returns nil where there is no such project, and
-// makes none.
+// Find is Project for readers: it returns nil where there is no such project, and makes
+// none.
 func (s *Server) Find(ctx context.Context, name string) (*Store, error) {
 	found := true
 	st, err := s.open(ctx, name, func(ctx context.Context, pool *pgxpool.Pool, t tables) error {
@@ -84,7 +84,7 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 // Pool has connections whose search_path is the project's schema.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Explain gives an error of the driver the words of this package, for who uses Pool.
+// Explain gives an error of the driver the words of this package, for users of Pool.
 func (s *Store) Explain(ctx context.Context, err error) error { return s.explained(ctx, err) }
 
 // Schema is the name of the project's schema. It needs no quotes.

@@ -237,7 +237,7 @@ func (d *Delivery) mirrorOf(queue string) (schema string, known bool) {
 	return "", false
 }
 
-// mirrorsDue inserts a job for each mirror of a project, unless one waits for who has it.
+// mirrorsDue inserts a job for each mirror of a project, unless one waits already.
 func (d *Delivery) mirrorsDue(ctx context.Context, o Options, schema string) error {
 	if o.Mirrors == nil {
 		return nil

@@ -1,7 +1,7 @@
 // Package fleet keeps the workers of a store on PostgreSQL. Each has one lease for all the
 // threads that it runs: a row of rye.workers whose time the database counts, by its own
 // clock. The worker counts for itself, by a clock that nobody sets, and takes itself for
-// lost at two thirds of the lease, before the database does; whoever sees the lease run out
-// settles its threads. A lease that has run out is never renewed: what has been seen
+// lost at two thirds of the lease, before the database does. Others that see the lease run
+// out settle its threads. A lease that has run out is never renewed: what has been seen
 // expired stays so.
 package fleet

@@ -61,7 +61,7 @@ func lost(l *fleet.Lease) bool {
 
 // TestLeases holds leases against a model: of workers that share names, that renew, drain,
 // leave, are suspended and come again. One name has one lease; a lease that has run out stays so; and
-// whoever takes itself for alive is alive for all others.
+// a worker that takes itself for alive is alive for all others.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,7 +1,8 @@
 // Package mirrors keeps what is due for the mirrors of a project in its schema of
 // PostgreSQL, where every machine's changes note it (migration 0008). A mirror is known by a
 // hash of its address alone: where it is, and its key, stand in the settings of those who
-// have it. Machines with the same mirror take turns at sending; each other mirror gets all.
+// have it. Machines with the same mirror take turns at sending; each mirror gets all
+// threads.
 package mirrors
 
 import (
@@ -21,8 +22,8 @@ import (
 )
 
 const (
-	// turn is how long nobody else sends after a sign of who does. A request to a mirror ends
-	// in half of it.
+	// turn is how long nobody else sends after the last sign of the machine that does. A
+	// request to a mirror ends in half of it.
 	turn = time.Minute
 	// forgotten is how long ago a machine that has a mirror was last here when nothing more is
 	// noted for it.

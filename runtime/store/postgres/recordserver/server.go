@@ -98,7 +98,7 @@ func none(err error) error {
 	return err
 }
 
-// Writer is who writes records of a thread.
+// Writer names a thread and the run that writes its records.
 type Writer struct {
 	Thread thread.ID
 	Run    thread.Run // empty: nobody who runs it
@@ -166,7 +166,7 @@ func collides(err error) bool {
 	return is && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23503")
 }
 
-// fence locks the row of the thread and refuses who may not write.
+// fence locks the row of the thread and refuses a run that may not write.
 func fence(ctx context.Context, tx pgx.Tx, w Writer) error {
 	var run thread.Run
 	var status thread.State

@@ -60,6 +60,9 @@ func TestKeysAreTheWorkers(t *testing.T) {
 	if ended.Results[started.ThreadID].Result != "Hello there." {
 		t.Errorf("with one that has it there is\n%+v", ended)
 	}
+	if said, _ := here.cli(here.dir, nil, "doctor"); !strings.Contains(said, "which workers of the project can use") { // its exit code is about all it finds
+		t.Errorf("with a worker that has the key the doctor says\n%s", said)
+	}
 	resumed := must[continuation.Resumed](h, "resume_thread", args{"thread_id": started.ThreadID, "message": "Once more."})
 	must[view.WaitResult](h, "wait_threads", args{"thread_ids": []string{string(resumed.NewThreadID)}})
 	status := must[view.Status](h, "get_status", args{"thread_id": resumed.NewThreadID})

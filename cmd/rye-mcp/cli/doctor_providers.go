@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -86,6 +87,11 @@ func (d *doctor) modelProviders(ctx context.Context) []finding {
 func (d *doctor) defaultProvider(ctx context.Context) finding {
 	choice, err := d.providers.Choose(ctx, provider.Want{})
 	var none *provider.NoProviderError
+	if errors.As(err, &none) {
+		if theirs, can := d.workersChoice(ctx); can {
+			return okf("threads that name no model use %s, which workers of the project can use", theirs.Ref())
+		}
+	}
 	switch {
 	case errors.As(err, &none):
 		return failf("set the key of a provider; to see threads without one: rye-mcp demo", "%v", err)
@@ -93,6 +99,19 @@ func (d *doctor) defaultProvider(ctx context.Context) finding {
 		return failf("rye-mcp config show", "threads that name no model cannot run: %v", err)
 	}
 	return okf("threads that name no model use %s", choice.Ref())
+}
+
+// workersChoice is the model of threads that name none where workers run them, who can use
+// its provider.
+func (d *doctor) workersChoice(ctx context.Context) (choice provider.Choice, can bool) {
+	p, err := assemble(ctx, d.sys, d.project, newLog(d.sys, io.Discard), plainStore)
+	if err != nil {
+		return choice, false // told by the check of threads
+	}
+	defer p.Close() //nolint:errcheck // it was only asked
+	able, _ := p.control.Threads.Providers(ctx)
+	choice, err = d.providers.Elsewhere(able).Choose(ctx, provider.Want{})
+	return choice, err == nil && slices.Contains(able, choice.Provider)
 }
 
 // providerState is ok for a provider without its key: nobody has all of them.

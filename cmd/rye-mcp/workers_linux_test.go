@@ -378,3 +378,32 @@ func TestWorkerClocks(t *testing.T) {
 		w.wantLeft()
 	}
 }
+
+// TestWorkerTooOld: a newer version has changed the tables while a worker runs a thread. That
+// ends well; the worker takes nothing more, whose process would refuse the tables, and leaves
+// with an error that says so.
+func TestWorkerTooOld(t *testing.T) {
+	t.Parallel()
+	f := newFleetPlace(t)
+	w := f.work("old")
+	f.host = f.serve()
+	id, _ := f.running("slow", "old")
+	var schema string
+	f.row(`SELECT schema_name FROM rye.projects`, &schema)
+	_, err := f.rows.Exec(t.Context(), `ALTER TABLE `+schema+`.threads ADD COLUMN newer text NOT NULL DEFAULT 'x';
+		INSERT INTO `+schema+`.goose_db_version (version_id, is_applied) VALUES (9999, true)`)
+	f.noError(err)
+	f.until(func() (bool, string) {
+		return strings.Contains(w.said(), "takes nothing more"), "the worker does not see it: " + w.said()
+	})
+	f.model.release()
+	f.wantEndAs(id, thread.Completed)
+	for range w.joined { // until it has ended
+	}
+	if err := w.cmd.Wait(); err == nil || !strings.Contains(w.said(), "version 9999") {
+		t.Errorf("it ends with %v and\n%s", err, w.said())
+	}
+	if out, err := f.rye(f.machine("late"), "worker", "--project", ".", "--name", "late"); err == nil || !strings.Contains(out, "version 9999") {
+		t.Errorf("one that comes later says %v and\n%s", err, out)
+	}
+}

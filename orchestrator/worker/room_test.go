@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
@@ -44,6 +45,7 @@ func TestRoom(t *testing.T) {
 		draining bool
 		passed   time.Duration
 		left     bool
+		tables   error // what their look says
 		want     bool
 	}{
 		"nothing runs":           {want: true},
@@ -51,6 +53,8 @@ func TestRoom(t *testing.T) {
 		"none is free":           {held: []fleet.Thread{slot, slot}},
 		"those that wait":        {held: []fleet.Thread{waits, slot, waits}, want: true},
 		"it cannot count":        {err: errors.New("no connection")},
+		"newer tables":           {tables: store.ErrTooNew},
+		"the server is away":     {tables: errors.New("no connection")},
 		"it drains":              {draining: true},
 		"shortly before":         {passed: 39 * time.Minute, want: true},
 		"two thirds are over":    {passed: 40 * time.Minute},
@@ -67,7 +71,7 @@ func TestRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			of := func(held []fleet.Thread) *Project {
-				return &Project{Held: func(context.Context, thread.Incarnation) ([]fleet.Thread, error) { return held, c.err }}
+				return &Project{Fits: func(context.Context) error { return c.tables }, Held: func(context.Context, thread.Incarnation) ([]fleet.Thread, error) { return held, c.err }}
 			}
 			w := &Worker{
 				Fleet: f, Self: lease.Worker, Log: zerolog.Nop(), lease: lease, draining: c.draining,
@@ -79,6 +83,9 @@ func TestRoom(t *testing.T) {
 			done, room := w.Room(t.Context())
 			if room != c.want {
 				t.Fatalf("room %t, want %t", room, c.want)
+			}
+			if old := errors.Is(w.tooOld(), store.ErrTooNew); old != errors.Is(c.tables, store.ErrTooNew) {
+				t.Errorf("it takes itself for too old: %t", old)
 			}
 			if !room {
 				done, _ = (&Worker{Fleet: f}).Room(t.Context()) // neither has one that has not joined

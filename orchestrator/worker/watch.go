@@ -91,6 +91,7 @@ func (w *Worker) watchLeases(ctx context.Context, own *fleet.Lease) {
 	w.sweep(ctx)
 	var alive map[thread.Incarnation]bool
 	for {
+		w.knows(ctx)
 		now, err := w.Fleet.Leases(ctx)
 		if err != nil && ctx.Err() == nil {
 			w.Log.Warn().Err(err).Msg("cannot look at the leases of others")

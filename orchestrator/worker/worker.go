@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -26,6 +27,9 @@ type Project struct {
 	Stop    *stop.Stopper
 	Tidy    *tidy.Tidier
 	Schema  string // of its tables
+	// Fits returns an error that wraps [store.ErrTooNew] once a newer binary has changed the
+	// tables of the project; nil: none does.
+	Fits func(context.Context) error
 	// Held are the threads that live by a lease.
 	Held func(context.Context, thread.Incarnation) ([]fleet.Thread, error)
 
@@ -54,6 +58,7 @@ type Worker struct {
 	mu       sync.Mutex
 	lease    *fleet.Lease
 	draining bool
+	outdated error // why this binary is too old for the projects
 }
 
 // current is the lease, nil before there is one.
@@ -79,7 +84,7 @@ func (w *Worker) NewRun() thread.Run { return w.Own().NewRun() }
 func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 	w.admitting.Lock()
 	lease, draining := w.current()
-	ok = lease != nil && !draining && lease.Holds()
+	ok = lease != nil && !draining && lease.Holds() && w.knows(ctx)
 	if ok {
 		occupied, _, err := w.load(ctx, lease.Incarnation)
 		if ok = err == nil && occupied < w.Self.Slots; err != nil {
@@ -91,6 +96,35 @@ func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 		return nil, false
 	}
 	return w.admitting.Unlock, true
+}
+
+// knows reports whether the tables of all projects are such as this binary knows. Where a
+// newer one has changed them the worker takes nothing more: each process that it starts would
+// refuse them.
+func (w *Worker) knows(ctx context.Context) bool {
+	for _, p := range w.Projects {
+		if p.Fits == nil {
+			continue
+		}
+		err := p.Fits(ctx)
+		if err == nil {
+			continue
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if errors.Is(err, store.ErrTooNew) {
+			w.outdated = err
+		}
+		return false
+	}
+	return true
+}
+
+// tooOld is why the worker takes nothing more, if it is too old.
+func (w *Worker) tooOld() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.outdated
 }
 
 // Providers implements [threads.Fleet]: the worker plans its threads with the settings that
@@ -139,7 +173,7 @@ func (w *Worker) Run(ctx context.Context, ends Ends) error {
 		}
 		err = w.stay(ctx, lease, ends)
 		if _, draining := w.current(); draining || !errors.Is(err, fleet.ErrLost) {
-			return err
+			return errors.Join(w.tooOld(), err)
 		}
 		self.Former = lease.Incarnation
 		w.Log.Error().Str("worker", self.Name).Msg("the lease was lost; what ran by it was killed, and the worker joins anew")
@@ -281,6 +315,11 @@ func (w *Worker) untilOver(ctx context.Context, lease *fleet.Lease, ends Ends) e
 			drain, draining = nil, true
 			w.drain(ctx, lease)
 		case <-look.C:
+		}
+		if old := w.tooOld(); old != nil && !draining {
+			w.Log.Error().Err(old).Msg("a newer version has changed the thread store; this worker takes nothing more, and leaves when what it runs has ended")
+			draining = true
+			w.drain(ctx, lease)
 		}
 		if !draining && !ends.WhenIdle {
 			continue

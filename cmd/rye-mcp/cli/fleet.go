@@ -19,7 +19,7 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 	if !p.state.site.shared() {
 		return
 	}
-	under, name := spawn.UnderWorker(sys.Getenv(spawn.WorkerVariable))
+	under, name := sys.underWorker()
 	var own func() thread.Incarnation
 	if sys.worker != nil {
 		name, own = sys.worker.Self.Name, sys.worker.Own
@@ -39,6 +39,19 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 		}
 		return f.Alive(ctx, i)
 	}}
+}
+
+// underWorker is the worker whose thread this process runs. The environment alone says
+// nothing: what a thread has left running, or anybody, can have a variable of that name.
+func (s System) underWorker() (by thread.Incarnation, name string) {
+	if s.store == nil || s.store.handed == nil {
+		return "", ""
+	}
+	by, name = spawn.UnderWorker(s.Getenv(spawn.WorkerVariable))
+	if by != s.store.handed.Run.Incarnation() {
+		return "", ""
+	}
+	return by, name
 }
 
 // guestName names a process that is no worker.

@@ -51,6 +51,24 @@ func (s *Server) upToDate(ctx context.Context, pool *pgxpool.Pool, t tables) err
 	return s.from(ctx, t, current)
 }
 
+// Fits returns an error that wraps [store.ErrTooNew] once a newer binary has changed the
+// tables of the project: what this one has open goes on, and its new processes refuse them.
+func (s *Store) Fits(ctx context.Context) error {
+	current, err := s.server.versionOf(ctx, s.pool, "SELECT "+newestVersion("goose_db_version"))
+	if err != nil {
+		return s.server.explain(err)
+	}
+	known, err := project("", s.schema).known()
+	if err == nil && current > known {
+		err = s.server.tooNew(s.schema, current, known)
+	}
+	return err
+}
+
+func (s *Server) tooNew(schema string, current, known int64) error {
+	return fmt.Errorf("%s: schema %s has version %d, this binary knows %d: %w", s.name, schema, current, known, store.ErrTooNew)
+}
+
 // bothUpToDate is upToDate for a project, and for what all projects share.
 func (s *Server) bothUpToDate(ctx context.Context, pool *pgxpool.Pool, t tables) error {
 	// One number of both: versions are far below a million.
@@ -74,7 +92,7 @@ func (s *Server) from(ctx context.Context, t tables, current int64) error {
 	case err != nil:
 		return err
 	case current > known:
-		return fmt.Errorf("%s: schema %s has version %d, this binary knows %d: %w", s.name, t.schema, current, known, store.ErrTooNew)
+		return s.tooNew(t.schema, current, known)
 	case current == known:
 		return nil
 	}

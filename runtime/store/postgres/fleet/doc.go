@@ -4,4 +4,8 @@
 // lost at two thirds of the lease, before the database does. Others that see the lease run
 // out settle its threads. A lease that has run out is never renewed: what has been seen
 // expired stays so.
+//
+// When the clock of the database jumps ahead by more than a lease, all leases have run out:
+// the workers kill what they run and join anew. When it is set back, leases that are renewed
+// are as before, and one whose worker is gone lasts as much longer.
 package fleet

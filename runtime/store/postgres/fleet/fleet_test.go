@@ -226,3 +226,47 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("others see it alive until it has run out: %t, %v", alive, err)
 	}
 }
+
+// TestClockJumps: the clock of the database alone jumps, which is as if the times that it has
+// written did. Ahead, every lease has run out for everybody; back, those that are renewed are
+// as before, and one that is not lasts longer.
+func TestClockJumps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	f, ctx := w.fleet(), t.Context()
+	jump := func(d time.Duration) {
+		before := w.passed
+		w.pass(ctx, t, d)
+		w.passed = before
+	}
+	join := func(name string) *fleet.Lease {
+		t.Helper()
+		l, err := f.Join(ctx, fleet.Worker{Name: name, Slots: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	wantAlive := func(l *fleet.Lease, want bool) {
+		t.Helper()
+		if got, err := f.Alive(ctx, l.Incarnation); got != want || err != nil {
+			t.Errorf("%s is alive: %t, %v; want %t", l.Name, got, err, want)
+		}
+	}
+	ahead := join("a")
+	jump(24 * time.Hour)
+	wantAlive(ahead, false)
+	if err := ahead.Renew(ctx); !errors.Is(err, fleet.ErrLost) || !lost(ahead) {
+		t.Errorf("after the jump it renews: %v", err)
+	}
+	again, gone := join("a"), join("b")
+	jump(-24 * time.Hour)
+	if err := again.Renew(ctx); err != nil {
+		t.Error(err)
+	}
+	jump(hour + time.Minute)
+	wantAlive(again, false) // its renewal has made it as long as any
+	wantAlive(gone, true)
+	jump(24 * time.Hour)
+	wantAlive(gone, false)
+}

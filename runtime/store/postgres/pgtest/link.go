@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -26,16 +27,16 @@ type Link struct {
 // and returns the URL through it.
 func NewLink(t testing.TB, url string) (link *Link, through string) {
 	t.Helper()
-	_, folder, found := strings.Cut(url, "host=")
+	before, folder, found := strings.Cut(url, "host=")
 	if folder = strings.ReplaceAll(folder, "%2F", "/"); !found {
 		t.Fatalf("%s is no URL of a cluster", url)
 	}
-	own, err := os.MkdirTemp(shortTemp(), "rye-link-")
+	own, err := os.MkdirTemp(shortTemp(), "rye-link-") //nolint:usetesting // its name is short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &Link{server: filepath.Join(folder, socketName), conns: map[net.Conn]bool{}}
-	if l.listener, err = net.Listen("unix", filepath.Join(own, socketName)); err != nil {
+	if l.listener, err = (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(own, socketName)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -45,7 +46,7 @@ func NewLink(t testing.TB, url string) (link *Link, through string) {
 		_ = os.RemoveAll(own)
 	})
 	l.all.Go(l.serve)
-	return l, url[:strings.Index(url, "host=")] + "host=" + strings.ReplaceAll(own, "/", "%2F")
+	return l, before + "host=" + strings.ReplaceAll(own, "/", "%2F")
 }
 
 // socketName is what PostgreSQL calls its socket.
@@ -85,7 +86,7 @@ func (l *Link) pass(client net.Conn) {
 		return
 	}
 	defer l.drop(client)
-	server, err := net.Dial("unix", l.server)
+	server, err := (&net.Dialer{}).DialContext(context.Background(), "unix", l.server)
 	if err != nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package continuation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (c *Call) retry(ctx context.Context, due thread.Record) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !r.begun && isTransient(err):
+	case !r.begun && isTransient(err), errors.Is(err, store.ErrAway), errors.Is(err, store.ErrFenced):
 		return err
 	}
 	c.Threads.Log.Warn().Err(err).Str("thread_id", string(due.ThreadID)).Msg("a failed thread is not tried again")
@@ -208,10 +209,19 @@ func (r *retrial) launch(ctx context.Context) error {
 		ContinuationOf: before.ThreadID, Retry: true, Model: r.plan.Choice.Ref(), Now: r.Threads.Now(),
 	}
 	started, err := r.Queue.In(r.Call.Call).Launch(ctx, n, nil, r.begin)
-	if errors.Is(err, store.ErrNoRetry) { // it was cancelled just now
-		return nil
+	if rival, is := errors.AsType[*store.AttemptedError](err); is {
+		now, looked := r.Threads.Look(ctx, rival.By)
+		if looked != nil || !now.Status.Terminal() {
+			return cmp.Or(looked, errOthers)
+		}
+		started, err = r.Queue.In(r.Call.Call).Launch(ctx, n, nil, r.begin) // its maker was dead
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNoRetry): // it was cancelled just now
+		return nil
+	case errors.As(err, new(*store.LinkedError)): // it was resumed just now
+		return errOthers
+	case err != nil:
 		return err
 	}
 	r.request.Message = r.asked.message

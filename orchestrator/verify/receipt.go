@@ -21,7 +21,7 @@ func (c *Checker) Receipt(ctx context.Context, id thread.ID) ([]byte, error) {
 	if err != nil {
 		return nil, action.Fault(err)
 	}
-	rec, report, err := c.verify(ctx, id, false)
+	rec, report, err := c.verify(ctx, id, false, true)
 	switch {
 	case err != nil:
 		return nil, threads.Fault(err)
@@ -114,7 +114,7 @@ func startedBelow(id thread.ID, all []thread.Record) []thread.Record {
 // vouched is the row of a thread below that of a receipt. One that has ended must
 // verify; one that has not costs so far what registry and ledger say.
 func (c *Checker) vouched(ctx context.Context, id, top thread.ID) (thread.Record, error) {
-	rec, report, err := c.verify(ctx, id, false)
+	rec, report, err := c.verify(ctx, id, false, true)
 	switch {
 	case err != nil:
 		return rec, err

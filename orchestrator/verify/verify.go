@@ -66,7 +66,7 @@ func (c *Checker) Check(ctx context.Context, ids []thread.ID) (Verification, err
 		return v, threads.Fault(err)
 	}
 	for _, id := range ids {
-		rec, report, err := c.verify(ctx, id, v.lenient())
+		rec, report, err := c.verify(ctx, id, v.lenient(), true)
 		if err != nil {
 			return v, threads.Fault(err)
 		}
@@ -83,7 +83,7 @@ func (c *Checker) CheckAll(ctx context.Context, progress func(done int)) (Verifi
 		return v, threads.Fault(err)
 	}
 	err = store.EachRow(ctx, c.Threads.Store, nil, func(rec thread.Record) error {
-		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient())
+		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient(), true)
 		if err == nil {
 			v.add(c.withItems(ctx, &v, verdictOf(rec, report), report))
 			progress(len(v.Threads))
@@ -117,14 +117,14 @@ func (v *Verification) add(verdict Verdict) {
 
 // verify checks one thread, and returns the row that its files were held against.
 // The row is read first, and again after damage was found: a thread that has gone
-// on meanwhile is checked once more.
-func (c *Checker) verify(ctx context.Context, id thread.ID, lenient bool) (thread.Record, *audit.Report, error) {
+// on meanwhile is checked once more. Entry says that its knowledge entry is checked, too.
+func (c *Checker) verify(ctx context.Context, id thread.ID, lenient, entry bool) (thread.Record, *audit.Report, error) {
 	rec, err := c.Threads.Settled(ctx, id)
 	for {
 		if err != nil {
 			return rec, nil, err
 		}
-		report, err := c.audit(ctx, rec, lenient)
+		report, err := c.audit(ctx, rec, lenient, entry)
 		if err != nil {
 			if _, gone := c.Threads.Store.Get(ctx, id); thread.WasDeleted(gone, id) {
 				return rec, nil, gone // and its files with it
@@ -156,13 +156,15 @@ func isEnding(rec thread.Record, r *audit.Report) bool {
 	return !rec.Status.Terminal() && r.Meta != nil && r.Meta.Status.Terminal()
 }
 
-// AsSet verifies a thread that is to be continued, as strictly as the settings say.
+// AsSet verifies a thread that is to be continued, as strictly as the settings say. Its
+// knowledge entry is not looked at: nothing of that is carried on, and where several machines
+// have the threads the one that it ran on may have an older entry.
 func (c *Checker) AsSet(ctx context.Context, now *settings.Call, id thread.ID) (Verdict, *audit.Report, error) {
 	set, _, err := now.Config.Coordination()
 	if err != nil {
 		return Verdict{}, nil, err
 	}
-	rec, report, err := c.verify(ctx, id, set.TranscriptIntegrity == config.TranscriptLenient)
+	rec, report, err := c.verify(ctx, id, set.TranscriptIntegrity == config.TranscriptLenient, false)
 	if err != nil {
 		return Verdict{}, nil, err
 	}
@@ -170,10 +172,12 @@ func (c *Checker) AsSet(ctx context.Context, now *settings.Call, id thread.ID) (
 }
 
 // audit checks a thread once, against this row of it.
-func (c *Checker) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
+func (c *Checker) audit(ctx context.Context, rec thread.Record, lenient, entry bool) (*audit.Report, error) {
 	subject := audit.Subject{
 		Row: rec, Records: c.Threads.Records, Lenient: lenient,
-		Rendering: finish.Rendering(finish.KnowledgeDir(c.Threads.Project), rec), RenderingID: finish.RenderingID(rec),
+	}
+	if entry {
+		subject.Rendering, subject.RenderingID = finish.Rendering(finish.KnowledgeDir(c.Threads.Project), rec), finish.RenderingID(rec)
 	}
 	budget, err := c.Threads.Store.Budget(ctx, rec.ThreadID)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // appender writes a transcript here, and ships it.
@@ -273,9 +275,12 @@ func (a *appender) left() (int64, error) {
 	return a.of.words().same(f)
 }
 
-// unshipped puts the artifacts here that the server lacks into the next shipment: those of
-// a process that was killed before it shipped them.
+// unshipped puts what is here and the server lacks into the next shipment: the record of
+// capabilities and the artifacts of a process that was killed before it shipped them.
 func (a *appender) unshipped() error {
+	if err := a.unshippedCapabilities(); err != nil {
+		return err
+	}
 	list, err := a.of.local.Artifacts().List()
 	if err != nil || len(list) == 0 {
 		return err
@@ -295,4 +300,19 @@ func (a *appender) unshipped() error {
 		a.keep(artifact)
 	}
 	return nil
+}
+
+func (a *appender) unshippedCapabilities() error {
+	text, err := regular.ReadFollowed(a.of.copy.path(capabilitiesName), maxMeta)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	files, err := a.of.Server.Files(context.Background(), a.by.Thread)
+	if err == nil && !slices.ContainsFunc(files, func(f recordserver.File) bool { return f.Name == capabilitiesName }) {
+		a.later(recordserver.Put{Name: capabilitiesName, Content: text})
+	}
+	return err
 }

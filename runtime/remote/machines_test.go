@@ -276,6 +276,9 @@ func writeAndDie(m *machine) error {
 		return err
 	}
 	w, err := of.Transcript().Append()
+	if err == nil {
+		err = of.Capabilities().Write([]byte("all"))
+	}
 	if err != nil {
 		return err
 	}
@@ -333,6 +336,9 @@ func TestKilled(t *testing.T) {
 				for _, m := range []*machine{a, b} {
 					if now, err := m.Of(id).Meta().Read(); err != nil || now.Status != thread.Error {
 						t.Errorf("it is %s, %v", now.Status, err)
+					}
+					if could, err := readAll(m.Of(id).Capabilities()); turns != "" && could != "all" {
+						t.Errorf("of %q nobody knows what it could do: %q, %v", turns, could, err)
 					}
 					list, err := m.Of(id).Artifacts().List()
 					if err != nil || len(list) < strings.Count(turns, "turn") {

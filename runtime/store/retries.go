@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -26,6 +27,17 @@ type Retries interface {
 
 // RetrySkew is by how much the clocks of machines may differ.
 const RetrySkew = time.Minute
+
+// AttemptedError says that another attempt for a thread is being made: the one that makes it
+// is not linked yet, and never will be when its maker is dead and it is settled. It is an
+// ErrNoRetry.
+type AttemptedError struct{ Thread, By thread.ID }
+
+func (e *AttemptedError) Error() string {
+	return fmt.Sprintf("thread %s is about to be tried again as %s", e.Thread, e.By)
+}
+
+func (e *AttemptedError) Unwrap() error { return ErrNoRetry }
 
 // ErrNoRetry says that no attempt is to be made for the thread.
 var ErrNoRetry = errors.New("thread is not to be tried again")

@@ -92,7 +92,7 @@ type NewThread struct {
 	// ParentID, MaxSpawns and ParentEnded are not read then.
 	Handoff bool
 	// Retry says that this is the other attempt that ContinuationOf is due for, else it is
-	// refused with ErrNoRetry. It is no further child of its parent: MaxSpawns and
+	// refused with ErrNoRetry; an *AttemptedError says that another one is being made. It is no further child of its parent: MaxSpawns and
 	// ParentEnded are not read, and its origin is that of ContinuationOf.
 	Retry      bool
 	Model      string
@@ -269,6 +269,9 @@ var (
 	ErrFenced = fmt.Errorf("another run has the thread: %w", thread.ErrSettled)
 	// ErrParentGone: the parent is not running, so it cannot spawn.
 	ErrParentGone = errors.New("parent thread is not running")
+	// ErrAway: the server that keeps the threads cannot be used now. It says nothing of what
+	// was to be done there.
+	ErrAway = errors.New("the thread store cannot be used now")
 	// ErrTooNew: the database was written by a newer version of rye-mcp.
 	ErrTooNew = errors.New("thread database was written by a newer rye-mcp")
 	// ErrBadCursor: a cursor that List did not give out.

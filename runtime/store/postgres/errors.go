@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
 
 // Facts about the server.
@@ -36,7 +38,7 @@ var (
 )
 
 // Error is what went wrong with the server. Its text names host, database and user, and
-// never a password. It wraps one of the facts above, and Err.
+// never a password. It wraps one of the facts above, [store.ErrAway], and Err.
 type Error struct {
 	Server string // "user@host:port/database"
 	Fact   error  // one of the above
@@ -47,7 +49,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%v (%s): %v", e.Fact, e.Server, reason(e.Err))
 }
 
-func (e *Error) Unwrap() []error { return []error{e.Fact, e.Err} }
+func (e *Error) Unwrap() []error { return []error{e.Fact, store.ErrAway, e.Err} }
 
 // Try says what the person who keeps the server can do.
 func (e *Error) Try() string {

@@ -1,8 +1,10 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,16 +32,28 @@ func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (c
 		return "", &store.PredecessorError{Thread: before.ThreadID, State: before.Status, Stopped: stopped, Handoff: true}
 	case n.Retry && !before.AwaitsRetry():
 		return "", fmt.Errorf("thread %s: %w", before.ThreadID, store.ErrNoRetry)
+	case n.Retry:
+		err = noRival(ctx, tx, before.ThreadID)
 	case !n.Handoff && !before.Status.Terminal():
 		return "", &store.PredecessorError{Thread: before.ThreadID, State: before.Status, Stopped: stopped}
 	case n.Handoff:
 		n.ParentID = before.ParentID
 	}
 	n.Name, n.Metadata = before.Name, thread.InheritedMetadata(before.Metadata)
-	if before.ChainRootID != "" {
-		return before.ChainRootID, nil
+	return cmp.Or(before.ChainRootID, before.ThreadID), err
+}
+
+// noRival refuses an attempt while somebody else, on whichever machine, makes one.
+func noRival(ctx context.Context, tx rowQuerier, id thread.ID) error {
+	var rival thread.ID
+	err := tx.QueryRowContext(ctx, "SELECT thread_id FROM threads WHERE continuation_of = ? AND status = 'created' LIMIT 1", id).Scan(&rival)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
 	}
-	return before.ThreadID, nil
+	return &store.AttemptedError{Thread: id, By: rival}
 }
 
 // Link implements [store.Registry]. It is on disk when it returns.

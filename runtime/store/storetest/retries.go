@@ -17,6 +17,7 @@ var retryTests = []test{
 	{"a clock that was set back waits no year", retryClock},
 	{"a dropped retry is dropped once, and says why", retryDropped},
 	{"one attempt alone continues a thread", retryOnce},
+	{"one attempt alone is made", retryRivals},
 	{"an attempt is no further child", retryNoSpawn},
 	{"a resume takes the retry's place", retryResumed},
 	{"a set goes on while an entry is to be tried again", retryOfEntry},
@@ -134,14 +135,48 @@ func attemptOf(h *harness, of, parent thread.ID) store.NewThread {
 	return n
 }
 
-func retryOnce(h *harness) {
+// retryRivals: of several who make an attempt one alone registers a thread, until that is
+// settled without having been linked, as of one whose maker is dead.
+func retryRivals(h *harness) {
 	id := retriedThread(h, "", time.Minute)
 	const callers = 4
+	made, errs := make([]thread.ID, callers), make([]error, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			rec, _, err := h.Register(h.ctx, attemptOf(h, id, ""), claimNothing)
+			made[i], errs[i] = rec.ThreadID, err
+		})
+	}
+	all.Wait()
+	var first thread.ID
+	for i, err := range errs {
+		if err == nil && first == "" {
+			first = made[i]
+		}
+	}
+	for i, err := range errs {
+		rival, is := errors.AsType[*store.AttemptedError](err)
+		if made[i] != first && (!is || *rival != store.AttemptedError{Thread: id, By: first} || !errors.Is(err, store.ErrNoRetry)) {
+			h.Errorf("of several attempts %s is the first, and another: %q, %v", first, made[i], err)
+		}
+	}
+	h.end(first, thread.Cancelled)
+	rec, _, err := h.Register(h.ctx, attemptOf(h, id, ""), claimNothing)
+	h.noError(err)
+	h.noError(h.Link(h.ctx, id, rec.ThreadID, h.now))
+}
+
+func retryOnce(h *harness) {
+	id := retriedThread(h, "", time.Minute)
+	const callers = 4 // all but the first are others that resume it
 	linked := make([]error, callers)
 	next := make([]thread.ID, callers)
 	var all sync.WaitGroup
 	for i := range callers {
-		rec, _, err := h.Register(h.ctx, attemptOf(h, id, ""), claimNothing)
+		n := attemptOf(h, id, "")
+		n.Retry = i == 0
+		rec, _, err := h.Register(h.ctx, n, claimNothing)
 		h.noError(err)
 		next[i] = rec.ThreadID
 	}

@@ -111,7 +111,7 @@ func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeoutCause(ctx, s.deadline, errSlow)
 }
 
-var errSlow = fmt.Errorf("the database server did not answer in time: %w", context.DeadlineExceeded)
+var errSlow = fmt.Errorf("the database server did not answer in time: %w (%w)", context.DeadlineExceeded, store.ErrAway)
 
 // millisSQL is the server's clock, so that no machine's own decides what came later.
 const millisSQL = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`

@@ -35,7 +35,7 @@ const (
 
 // testSystem is the machine with the steps observed as the environment says.
 func testSystem() cli.System {
-	sys := cli.OS()
+	sys := withHistory(cli.OS())
 	trace, point, tokens := sys.Getenv(traceVariable), sys.Getenv(pointVariable), sys.Getenv(tokensVariable)
 	memory := sys.Getenv(memoryVariable)
 	if ahead, err := time.ParseDuration(sys.Getenv(clockVariable)); err == nil {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -49,6 +50,9 @@ type System struct {
 	// Crashpoints is told of each crash point of what must survive a crash. The program
 	// has none; its tests have one that kills the process there.
 	Crashpoints thread.Crashpoints
+	// Around is put around the store of threads that other machines have, too. The program
+	// has none; its tests have one that writes down which run has written what.
+	Around func(store.Store) store.Store
 
 	store *storeWish // nil: nobody says where threads are kept but the settings
 }

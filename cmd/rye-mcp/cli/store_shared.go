@@ -121,7 +121,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 		p.rows.Store(st)
 		rows := relocate.Rows(st)
 		p.flows.Store(&rows)
-		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
+		return p.withNotices(sys, p.withDaily(sys, sys.around(st), log), log), nil //nolint:contextcheck // a sender outlives every call
 	}
 	find := func(ctx context.Context) (store.Store, error) {
 		if _, err := p.state.Find(); err != nil {
@@ -146,6 +146,14 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 		return opened(ctx, server, st, err)
 	}
 	return late.New(find, create)
+}
+
+// around is the store as the system wants it.
+func (s System) around(st store.Store) store.Store {
+	if s.Around == nil {
+		return st
+	}
+	return s.Around(st)
 }
 
 // sameSigner refuses a project whose threads another key signs than this machine has:

@@ -26,6 +26,9 @@ type Options struct {
 	Durable bool
 	// Settings stand in postgresql.conf as they are here, behind those of every cluster.
 	Settings map[string]string
+	// From are the addresses, as 10.0.0.0/24, from which everybody is let in without a
+	// password, where Settings have the server listen; empty: nobody is.
+	From string
 	// Passwords asks every role but the owner for one.
 	Passwords bool
 	// Network makes it listen on the loopback; nil: on its socket alone.
@@ -231,10 +234,18 @@ func (c *Cluster) configure(t testing.TB, o Options) error {
 		return err
 	}
 	_, err = file.WriteString(conf.String())
-	if err = errors.Join(err, file.Close()); err != nil || !o.Passwords {
+	if err = errors.Join(err, file.Close()); err != nil || !o.Passwords && o.From == "" {
 		return err
 	}
-	rules := "local all " + owner + " trust\n" + "local\tall\tall\tscram-sha-256\n" //nolint:dupword // databases and roles
+	rules := "local all " + owner + " trust\n" //nolint:dupword // databases and roles
+	others := "trust"
+	if o.Passwords {
+		others = "scram-sha-256"
+	}
+	rules += "local\tall\tall\t" + others + "\n"
+	if o.From != "" {
+		rules += "host\tall\tall\t" + o.From + "\ttrust\n"
+	}
 	return os.WriteFile(filepath.Join(c.data(), "pg_hba.conf"), []byte(rules), 0o600)
 }
 

@@ -157,7 +157,7 @@ func isEnding(rec thread.Record, r *audit.Report) bool {
 }
 
 // AsSet verifies a thread that is to be continued, as strictly as the settings say. Its
-// knowledge entry is not looked at: nothing of that is carried on, and where several machines
+// knowledge entry is not looked at: no thread continues by that, and where several machines
 // have the threads the one that it ran on may have an older entry.
 func (c *Checker) AsSet(ctx context.Context, now *settings.Call, id thread.ID) (Verdict, *audit.Report, error) {
 	set, _, err := now.Config.Coordination()

@@ -207,6 +207,47 @@ func TestDeletedElsewhere(t *testing.T) {
 	}
 }
 
+// overtaken is an outbox of a machine that loses its turn while it sends.
+type overtaken struct{ Notes }
+
+func (o overtaken) Sent(ctx context.Context, id thread.ID) (mine bool, err error) {
+	return false, o.Note(ctx, id)
+}
+
+// TestSentTwice: at each step of a sender another machine, which has got the turn, sends the
+// same thread as it is by then. Whoever sends next leaves what the thread is, with everything
+// once.
+func TestSentTwice(t *testing.T) {
+	t.Parallel()
+	for _, point := range []thread.Crashpoint{CrashTaken, CrashCreated, CrashState, CrashPatched} {
+		for step, want := range map[int]string{2: states[2], 4: ""} {
+			w := newWorld(t)
+			w.grow(1)
+			w.crashpoints = func(at thread.Crashpoint) {
+				if at == point {
+					w.crashpoints = nil
+					w.grow(step)
+					w.send()
+				}
+			}
+			s := w.sender()
+			s.Outbox = overtaken{s.Outbox.(Notes)}
+			// What was deleted there while it is written is found by nobody.
+			if _, err := s.Run(t.Context()); !errors.Is(err, life.ErrHeld) && !(step == 4 && errors.Is(err, langgraph.ErrNotFound)) {
+				t.Errorf("%s, step %d: %v", point, step, err)
+			}
+			w.send()
+			got := ""
+			for _, there := range w.Threads() {
+				got += inWords(there)
+			}
+			if got != want || w.notes.Count() > 0 {
+				t.Errorf("%s, step %d: %s, %d due", point, step, got, w.notes.Count())
+			}
+		}
+	}
+}
+
 // TestRowsLost: a row that is not there is no deletion while the thread has records.
 func TestRowsLost(t *testing.T) {
 	t.Parallel()

@@ -223,6 +223,18 @@ func TestUnreachable(t *testing.T) {
 	if !errors.Is(err, langgraph.ErrUnreachable) || !strings.Contains(err.Error(), "1ms") {
 		t.Errorf("slow: %v", err)
 	}
+	drips := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "{")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(drips.Close)
+	if _, err := client(t, drips.URL, func(o *langgraph.Options) { o.Timeout = 100 * time.Millisecond }).Get(t.Context(), one); !errors.Is(err, langgraph.ErrUnreachable) {
+		t.Errorf("an answer that does not end: %v", err)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the thread is cancelled")
 	cancel(why)
@@ -255,6 +267,14 @@ func TestAttackMirrorAnswers(t *testing.T) {
 			chunk := []byte(strings.Repeat(" ", 1<<20))
 			for {
 				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		},
+		"endless error": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			for {
+				if _, err := io.WriteString(w, "lsv2 "); err != nil {
 					return
 				}
 			}

@@ -40,6 +40,11 @@ func (p *place) worker(name string, env []string) {
 // nobody there does anything for it.
 func TestMirroredFromAnywhere(t *testing.T) {
 	t.Parallel()
+	mirrorFromAnywhere(t, langgraphtest.New(t).Setting())
+}
+
+// mirrorFromAnywhere is the life of threads of several machines, on a server.
+func mirrorFromAnywhere(t *testing.T, url string) {
 	p := newPlace(t, mirroredProject)
 	_, err := sign.EnsureState(p.home(), nil)
 	p.noError(err)
@@ -53,12 +58,11 @@ func TestMirroredFromAnywhere(t *testing.T) {
 		}
 		return out
 	}
-	s := langgraphtest.New(t)
-	at, err := langgraph.ParsePlace(s.Setting())
+	at, err := langgraph.ParsePlace(url)
 	p.noError(err)
 	c := langgraph.New(langgraph.Options{Place: at, Now: time.Now})
 	t.Cleanup(c.Close)
-	there("langgraph", "init", s.Setting())
+	there("langgraph", "init", url)
 
 	// Started there, it runs on a worker that has no mirror.
 	p.worker("bare", nil)

@@ -142,6 +142,7 @@ func TestMirroredByLangGraph(t *testing.T) {
 		t.Skip("NOT TESTED against LangGraph's server: RYE_LANGGRAPH names none; .ci/langgraph starts one")
 	}
 	followMirror(t, url)
+	mirrorFromAnywhere(t, url)
 }
 
 // TestMirrorAway: threads run while the server is away, and all of them are there when it

@@ -222,18 +222,5 @@ func (s site) handOver() *spawn.Store {
 	return &spawn.Store{URL: s.url.Secret(), Project: s.project, Key: s.key}
 }
 
-// connectionsOfThread is how many connections the process of a thread has: one to work by,
-// and one for what is done beside that.
-const connectionsOfThread = 2
-
-// mostConnections is how many connections this process may have to a server; 0: as many as
-// servers need.
-func (s System) mostConnections() int {
-	switch {
-	case s.store == nil || s.store.handed == nil:
-		return 0
-	case s.store.connections > 0:
-		return s.store.connections
-	}
-	return connectionsOfThread
-}
+// isThread reports whether this is a process of a thread, which was handed its store.
+func (s System) isThread() bool { return s.store != nil && s.store.handed != nil }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/snapshots"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
@@ -64,21 +63,12 @@ func sharedSnapshots(p *project, now func() time.Time) func(context.Context) (sn
 	if !p.state.site.shared() {
 		return nil
 	}
-	var mu sync.Mutex
-	var opened *postgres.Store
 	return func(ctx context.Context) (snapshot.Store, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if opened == nil {
-			server, err := p.server.get(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if opened, err = server.Project(ctx, p.state.site.project); err != nil {
-				return nil, p.state.site.fault(err)
-			}
+		at, err := p.rowsThere(ctx, true)
+		if err != nil {
+			return nil, err
 		}
-		return snapshots.Store{Pool: opened.Pool(), Now: now}, nil
+		return snapshots.Store{Pool: at.Pool(), Now: now}, nil
 	}
 }
 

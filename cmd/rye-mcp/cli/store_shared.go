@@ -28,7 +28,8 @@ const unreachableFor = 2 * time.Second
 type connections struct {
 	site site
 	now  func() time.Time
-	most int // connections of each pool; 0: as many as a server needs
+	// alone is for the process of a thread, which works by one connection.
+	alone bool
 
 	clock  atomic.Pointer[postgres.Server] // whose time counts
 	mu     sync.Mutex
@@ -56,16 +57,64 @@ func (c *connections) get(ctx context.Context) (*postgres.Server, error) {
 	case c.failed != nil && c.now().Before(c.until):
 		return nil, c.failed
 	}
-	server, err := postgres.Connect(context.WithoutCancel(ctx), postgres.Options{
-		URL: c.site.url.Secret(), Connections: c.most, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()),
-	})
+	server, err := postgres.Connect(context.WithoutCancel(ctx), c.options())
 	if err != nil {
-		c.failed, c.until = c.site.fault(err), c.now().Add(unreachableFor)
-		return nil, c.failed
+		return nil, c.fail(err)
 	}
 	c.server = server
 	c.clock.Store(server)
 	return server, nil
+}
+
+// project opens the store of the project of the site, with one connection where all is
+// there. It is nil where there is none, unless it is to be made.
+func (c *connections) project(ctx context.Context, create bool) (*postgres.Store, error) {
+	if st, err := c.lookup(ctx); st != nil || err != nil {
+		return st, err
+	}
+	server, err := c.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	open := server.Find
+	if create {
+		open = server.Project
+	}
+	st, err := open(ctx, c.site.project)
+	return st, c.site.fault(err)
+}
+
+// lookup connects to where the project is; the store is nil where it is not, or where
+// somebody has connected.
+func (c *connections) lookup(ctx context.Context) (*postgres.Store, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server != nil || c.failed != nil {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	server, st, err := postgres.Lookup(context.WithoutCancel(ctx), c.options(), c.site.project)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	if st != nil {
+		c.server = server
+		c.clock.Store(server)
+	}
+	return st, nil
+}
+
+func (c *connections) options() postgres.Options {
+	o := postgres.Options{URL: c.site.url.Secret(), Alone: c.alone, Application: fmt.Sprintf("rye-mcp %d", os.Getpid())}
+	if c.alone {
+		o.Connections = 1
+	}
+	return o
+}
+
+// fail remembers why there is no connection.
+func (c *connections) fail(err error) error {
+	c.failed, c.until = c.site.fault(err), c.now().Add(unreachableFor)
+	return c.failed
 }
 
 func (c *connections) close() error {
@@ -111,11 +160,12 @@ func (e maskedError) Unwrap() error { return e.error }
 // sharedStore is the store of a project whose threads other machines have, too. It is made
 // with the first thread.
 func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
-	opened := func(ctx context.Context, server *postgres.Server, st *postgres.Store, err error) (store.Store, error) {
+	opened := func(ctx context.Context, create bool) (store.Store, error) {
+		st, err := p.server.project(ctx, create)
 		if err != nil || st == nil {
-			return nil, p.state.site.fault(err)
+			return nil, err
 		}
-		if err := p.sameSigner(ctx, server); err != nil {
+		if err := p.sameSigner(ctx, st); err != nil {
 			return nil, errors.Join(err, st.Close())
 		}
 		p.rows.Store(st)
@@ -127,23 +177,13 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 		if _, err := p.state.Find(); err != nil {
 			return nil, err
 		}
-		server, err := p.server.get(ctx)
-		if err != nil {
-			return nil, err
-		}
-		st, err := server.Find(ctx, p.state.site.project)
-		return opened(ctx, server, st, err)
+		return opened(ctx, false)
 	}
 	create := func(ctx context.Context) (store.Store, error) {
 		if _, err := p.state.Make(); err != nil {
 			return nil, err
 		}
-		server, err := p.server.get(ctx)
-		if err != nil {
-			return nil, err
-		}
-		st, err := server.Project(ctx, p.state.site.project)
-		return opened(ctx, server, st, err)
+		return opened(ctx, true)
 	}
 	return late.New(find, create)
 }
@@ -158,9 +198,9 @@ func (s System) around(st store.Store) store.Store {
 
 // sameSigner refuses a project whose threads another key signs than this machine has:
 // neither could the threads of one run on the other, nor would they verify.
-func (p *project) sameSigner(ctx context.Context, server *postgres.Server) error {
+func (p *project) sameSigner(ctx context.Context, st *postgres.Store) error {
 	own := p.state.Home().Seal.Fingerprint()
-	signer, err := server.Signer(ctx, p.state.site.project, own)
+	signer, err := st.Signer(ctx, own)
 	if err != nil || signer == own {
 		return p.state.site.fault(err)
 	}

@@ -18,6 +18,7 @@ import (
 type database struct {
 	store     *Store
 	lock      string // the row of locks whose holder is the one writer
+	behind    string // what is sent with each COMMIT
 	committed func() // is called after each commit that may have changed something
 }
 
@@ -48,7 +49,7 @@ func (d *database) Recall(
 // Write implements [sqlstore.Database].
 func (d *database) Write(ctx context.Context, level sqlstore.Durability, f func(context.Context, *sql.Tx) error) error {
 	err := d.store.again(ctx, func(ctx context.Context) error {
-		return d.transaction(ctx, opening{lock: d.lock, relaxed: level == sqlstore.Relaxed}, f)
+		return d.transaction(ctx, &opening{lock: d.lock, relaxed: level == sqlstore.Relaxed, behind: d.behind}, f)
 	})
 	if err == nil {
 		d.committed()
@@ -68,16 +69,12 @@ func (d *database) Restored(context.Context, *sql.Tx) error { return nil }
 // Update implements [sqlstore.Database]. It takes no lock but that of the row.
 func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqlstore.Update) (changed bool, err error) {
 	err = d.store.again(ctx, func(ctx context.Context) error {
-		return d.transaction(ctx, opening{relaxed: level == sqlstore.Relaxed}, func(ctx context.Context, tx *sql.Tx) error {
-			result, err := tx.ExecContext(ctx, u.Query, u.Args...)
-			if err != nil {
-				return err
+		begin := &opening{relaxed: level == sqlstore.Relaxed, behind: d.behind, first: &u}
+		return d.transaction(ctx, begin, func(context.Context, *sql.Tx) error {
+			if changed = begin.changed; !changed {
+				return errUnchanged // so that nobody waits for the disk
 			}
-			rows, err := result.RowsAffected()
-			if changed = rows == 1; err == nil && !changed {
-				err = errUnchanged // so that nobody waits for the disk
-			}
-			return err
+			return nil
 		})
 	})
 	if errors.Is(err, errUnchanged) {
@@ -101,7 +98,7 @@ func (d *database) BreaksRule(err error) bool {
 
 // transaction runs f in a transaction. It can be waited for until ctx ends; once it has
 // begun only its time ends it, so that its outcome is known.
-func (d *database) transaction(ctx context.Context, begin opening, f func(context.Context, *sql.Tx) error) (err error) {
+func (d *database) transaction(ctx context.Context, begin *opening, f func(context.Context, *sql.Tx) error) (err error) {
 	conn, err := d.store.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -110,7 +107,7 @@ func (d *database) transaction(ctx context.Context, begin opening, f func(contex
 	begin.end = d.store.deadline(ctx)
 	inside, cancel := context.WithDeadline(context.WithoutCancel(ctx), begin.end)
 	defer cancel()
-	tx, err := d.begin(ctx, inside, conn, &begin)
+	tx, err := d.begin(ctx, inside, conn, begin)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 )
 
 // openDB is the *sql.DB that statements of sqlstore are run with: pgx's, which
@@ -49,9 +51,12 @@ type conn struct {
 type opening struct {
 	lock    string // the row of locks that it takes; empty: none
 	relaxed bool
-	wait    context.Context //nolint:containedctx // BeginTx has no other for the wait
-	end     time.Time       // by which it must have ended
-	ticket  ticket          // which it is given
+	behind  string           // follows COMMIT
+	first   *sqlstore.Update // goes with the beginning; nil: nothing does
+	changed bool             // whether first has changed a row
+	wait    context.Context  //nolint:containedctx // BeginTx has no other for the wait
+	end     time.Time        // by which it must have ended
+	ticket  ticket           // which it is given
 }
 
 // QueryContext implements [driver.QueryerContext].
@@ -94,22 +99,28 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	var batch pgx.Batch
 	batch.Queue("BEGIN")
-	batch.Queue("SET LOCAL synchronous_commit = off") // see flush
+	const relaxed = "SELECT set_config('synchronous_commit', 'off', true), " // see flush
 	if begin.lock != "" {
-		batch.Queue("SELECT "+ticketColumns+" FROM locks WHERE name = $1 FOR NO KEY UPDATE", begin.lock).QueryRow(begin.ticket.scan)
+		batch.Queue(relaxed+ticketColumns+" FROM locks WHERE name = $1 FOR NO KEY UPDATE", begin.lock).QueryRow(begin.ticket.scan)
 	} else {
-		batch.Queue("SELECT " + ticketColumns).QueryRow(begin.ticket.scan)
+		batch.Queue(relaxed + ticketColumns).QueryRow(begin.ticket.scan)
+	}
+	if begin.first != nil {
+		batch.Queue(c.texts.of(begin.first.Query), begin.first.Args...).Exec(func(done pgconn.CommandTag) error {
+			begin.changed = done.RowsAffected() == 1
+			return nil
+		})
 	}
 	inner := c.Conn.Conn()
 	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil { //nolint:contextcheck // it ends the wait, and ctx the transaction
 		// It may have begun, and the lock be taken.
-		_, left := tx{inner, begin.end, begin.ticket, false}.exec("ROLLBACK") //nolint:contextcheck // ctx may have ended
+		_, left := tx{conn: inner, end: begin.end}.exec("ROLLBACK") //nolint:contextcheck // ctx may have ended
 		if left != nil {
 			_ = inner.Close(context.WithoutCancel(ctx)) // the pool makes another
 		}
 		return nil, err
 	}
-	return tx{inner, begin.end, begin.ticket, !begin.relaxed}, nil
+	return tx{inner, begin.end, begin.ticket, begin.behind, !begin.relaxed}, nil
 }
 
 // tx is a transaction whose outcome can be asked for.
@@ -117,6 +128,7 @@ type tx struct {
 	conn    *pgx.Conn
 	end     time.Time
 	ticket  ticket
+	behind  string
 	durable bool
 }
 
@@ -134,12 +146,15 @@ func (t tx) Commit() error {
 	if t.conn.IsClosed() {
 		return driver.ErrBadConn
 	}
-	statement := "COMMIT"
+	flushed := ""
 	if t.durable {
-		statement += "; " + flush
+		flushed = "; " + flush
 	}
-	tag, err := t.exec(statement)
+	tag, err := t.exec("COMMIT" + t.behind + flushed)
 	var pg *pgconn.PgError
+	if tag == "COMMIT" && t.behind != "" && errors.As(err, &pg) && pg.Severity == "ERROR" { // what failed stands behind it
+		_, err = t.exec("ROLLBACK" + flushed)
+	}
 	switch {
 	case err == nil && tag == "COMMIT":
 		return nil

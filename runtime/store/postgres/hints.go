@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -61,10 +63,19 @@ func (h *hinter) send(start bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
 	// The look each second finds what a lost hint would have told.
-	_, _ = h.store.pool.Exec(ctx, "SELECT pg_notify($1, '')", h.store.schema)
+	_, _ = h.store.pool.Exec(ctx, notify, h.store.schema, "")
 	if start {
-		_, _ = h.store.pool.Exec(ctx, "SELECT pg_notify($1, json_build_object('queue', $2::text)::text)", insertTopic, queueOf(h.store.schema))
+		_, _ = h.store.pool.Exec(ctx, notify, insertTopic, `{"queue": "`+queueOf(h.store.schema)+`"}`)
 	}
+}
+
+// notify does not wait for the disk: whoever sends a hint has, of the whole database, a lock
+// until its transaction is over.
+const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
+
+// hintBehind follows a COMMIT, as a transaction of its own.
+func hintBehind(schema string) string {
+	return "; BEGIN; SET LOCAL synchronous_commit = off; NOTIFY " + pgx.Identifier{schema}.Sanitize() + "; COMMIT"
 }
 
 // insertTopic is where clients of River in schema rye hear of new jobs. A trigger inserts

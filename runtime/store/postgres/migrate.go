@@ -71,14 +71,24 @@ func (s *Server) tooNew(schema string, current, known int64) error {
 
 // bothUpToDate is upToDate for a project, and for what all projects share.
 func (s *Server) bothUpToDate(ctx context.Context, pool *pgxpool.Pool, t tables) error {
-	// One number of both: versions are far below a million.
-	both, err := s.versionOf(ctx, pool, "SELECT "+newestVersion("goose_db_version")+" + 1000000 * "+newestVersion(fleetSchema+".goose_db_version"))
+	both, err := s.bothVersions(ctx, pool)
 	if err != nil {
 		return err
 	}
 	if both == 0 { // one is not there
 		return errors.Join(s.upToDate(ctx, s.pool, fleet), s.upToDate(ctx, pool, t))
 	}
+	return s.bothFrom(ctx, t, both)
+}
+
+// bothVersions is one number of the versions of a project and the fleet, which are far below
+// a million; 0: one is not there.
+func (s *Server) bothVersions(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
+	return s.versionOf(ctx, pool, "SELECT "+newestVersion("goose_db_version")+" + 1000000 * "+newestVersion(fleetSchema+".goose_db_version"))
+}
+
+// bothFrom is from for both.
+func (s *Server) bothFrom(ctx context.Context, t tables, both int64) error {
 	if err := s.from(ctx, fleet, both/1_000_000); err != nil {
 		return err
 	}

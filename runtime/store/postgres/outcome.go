@@ -25,7 +25,7 @@ const (
 	ticketColumns = "pg_current_xact_id()::text, pg_backend_pid(), " + eraColumn
 )
 
-func (t *ticket) scan(row pgx.Row) error { return row.Scan(&t.xid, &t.pid, &t.era) }
+func (t *ticket) scan(row pgx.Row) error { return row.Scan(nil, &t.xid, &t.pid, &t.era) }
 
 // lostCommitError says that the answer to a COMMIT did not come.
 type lostCommitError struct {

@@ -57,6 +57,31 @@ func Open(ctx context.Context, opts Options, name string) (*Server, *Store, erro
 	return s, st, nil
 }
 
+// Lookup is Open for who looks only: where there is no such project it makes nothing, and
+// both are nil.
+func Lookup(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
+	s, err := prepare(ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := true
+	st, err := s.open(ctx, name, func(ctx context.Context, pool *pgxpool.Pool, t tables) error {
+		both, err := s.bothVersions(ctx, pool)
+		if found = both > 0; err != nil || !found {
+			return err
+		}
+		return s.bothFrom(ctx, t, both)
+	})
+	if err == nil && found {
+		return s, st, nil
+	}
+	if st != nil {
+		err = st.Close()
+	}
+	s.pool.Close()
+	return nil, nil, err
+}
+
 // prepare returns a server that has not been connected to.
 func prepare(ctx context.Context, opts Options) (*Server, error) {
 	opts = opts.withDefaults()

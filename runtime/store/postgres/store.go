@@ -77,6 +77,9 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 	st.hinter, st.listener = newHinter(st), listener{store: st, poll: s.opts.Poll}
 	registry := &database{store: st, lock: "registry", committed: st.hinter.hint}
 	ledger := &database{store: st, lock: "ledger", committed: func() {}}
+	if s.opts.Alone {
+		registry.behind, registry.committed = hintBehind(schema), func() {}
+	}
 	st.Store = sqlstore.New(registry, ledger, sqlstore.PostgreSQL, s.opts.Now)
 	return st, nil
 }

@@ -107,9 +107,10 @@ func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error
 }
 
 // SetProcess implements [store.Runner]. It is not waited to disk: after a loss
-// of power there is no such process.
+// of power there is no such process, and one on another machine says it again when it
+// claims its row.
 func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
-	err := r.updateOne(ctx, Local, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
+	err := r.updateOne(ctx, Relaxed, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
 		updated_at = ?, run = ?, `+newWrite+` WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
 		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, p.Worker, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {

@@ -63,16 +63,20 @@ func (x *Index) Lock(ctx context.Context) (unlock func(), err error) {
 	}
 	waits, done := context.WithTimeout(ctx, deadline)
 	defer done()
-	tx, err := pool.Begin(waits)
+	conn, err := pgx.ConnectConfig(waits, pool.Config().ConnConfig) // the pool may have one, which the writer needs
 	if err != nil {
 		return nil, fmt.Errorf("lock memory: %w", err)
 	}
 	release := func() {
 		end, done := context.WithTimeout(context.WithoutCancel(ctx), deadline)
 		defer done()
-		_ = tx.Rollback(end) // it has written nothing
+		_ = conn.Close(end) // it has written nothing
 	}
-	if _, err := tx.Exec(waits, lockSQL, writers); err != nil {
+	tx, err := conn.Begin(waits)
+	if err == nil {
+		_, err = tx.Exec(waits, lockSQL, writers)
+	}
+	if err != nil {
 		release()
 		return nil, fmt.Errorf("lock memory: %w", err)
 	}

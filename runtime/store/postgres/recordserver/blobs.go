@@ -52,7 +52,7 @@ func (s *Server) Keep(ctx context.Context, w Writer, h Hash, content io.ReaderAt
 			return err
 		}
 		last := at+int64(len(part)) == size
-		err := s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
+		err := s.write(ctx, w, func(ctx context.Context, tx session) error {
 			all := &pgx.Batch{}
 			all.Queue(`INSERT INTO blobs (sha256, size, whole, made_at) VALUES ($1, $2, 0, `+millisSQL+`)
 				ON CONFLICT (sha256) DO UPDATE SET made_at = excluded.made_at`, h[:], size)
@@ -181,7 +181,7 @@ func (s *Server) RemoveArtifact(ctx context.Context, w Writer, name string) erro
 	if _, err := s.schema(ctx, false); err != nil {
 		return err
 	}
-	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
+	return s.write(ctx, w, func(ctx context.Context, tx session) error {
 		var hash []byte
 		err := tx.QueryRow(ctx, `DELETE FROM record_artifacts WHERE thread_id = $1 AND name = $2 RETURNING sha256`, string(w.Thread), name).Scan(&hash)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -196,7 +196,7 @@ func (s *Server) RemoveArtifact(ctx context.Context, w Writer, name string) erro
 
 // forget removes contents that nothing names any more. One that somebody just names again
 // makes the transaction collide.
-func forget(ctx context.Context, tx pgx.Tx, hashes [][]byte) error {
+func forget(ctx context.Context, tx session, hashes [][]byte) error {
 	_, err := tx.Exec(ctx, `DELETE FROM blobs b WHERE sha256 = ANY($1)
 		AND NOT EXISTS (SELECT 1 FROM record_artifacts a WHERE a.sha256 = b.sha256)`, hashes)
 	return err

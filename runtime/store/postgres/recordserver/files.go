@@ -56,10 +56,10 @@ type Put struct {
 
 // Put replaces a file.
 func (s *Server) Put(ctx context.Context, w Writer, p Put) error {
-	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error { return put(ctx, tx, w, p) })
+	return s.write(ctx, w, func(ctx context.Context, tx session) error { return put(ctx, tx, w, p) })
 }
 
-func put(ctx context.Context, tx pgx.Tx, w Writer, p Put) error {
+func put(ctx context.Context, tx session, w Writer, p Put) error {
 	hash := sha256.Sum256(p.Content)
 	all := &pgx.Batch{}
 	all.Queue(`INSERT INTO record_files (thread_id, name, size, content, sha256, writer, changed_at) VALUES ($1, $2, $3, $3, $4, $5, `+millisSQL+`)
@@ -87,7 +87,7 @@ func (s *Server) Drop(ctx context.Context, w Writer, name string) error {
 	if _, err := s.schema(ctx, false); err != nil {
 		return err
 	}
-	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
+	return s.write(ctx, w, func(ctx context.Context, tx session) error {
 		done, err := tx.Exec(ctx, `DELETE FROM record_files WHERE thread_id = $1 AND name = $2`, string(w.Thread), name)
 		if err == nil && done.RowsAffected() == 0 {
 			return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
@@ -154,7 +154,7 @@ func fetch(ctx context.Context, pool *pgxpool.Pool, id thread.ID, name string, h
 // still not there when before is nil; else the error is ErrChanged. The writer before
 // appends nothing more.
 func (s *Server) Take(ctx context.Context, w Writer, name string, before *File) error {
-	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
+	return s.write(ctx, w, func(ctx context.Context, tx session) error {
 		var done pgconn.CommandTag
 		var err error
 		if before == nil {
@@ -190,7 +190,7 @@ type Parcel struct {
 // is told then. A parcel that was shipped before changes nothing: the answer to it may have
 // been lost.
 func (s *Server) Ship(ctx context.Context, w Writer, p Parcel) (followed bool, err error) {
-	err = s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.write(ctx, w, func(ctx context.Context, tx session) error {
 		if p.Name != "" {
 			if err := grow(ctx, tx, w, p); err != nil {
 				return err
@@ -218,7 +218,7 @@ func (s *Server) Ship(ctx context.Context, w Writer, p Parcel) (followed bool, e
 }
 
 // grow appends the chunks of a parcel.
-func grow(ctx context.Context, tx pgx.Tx, w Writer, p Parcel) error {
+func grow(ctx context.Context, tx session, w Writer, p Parcel) error {
 	var size int64
 	var writer string
 	err := tx.QueryRow(ctx, `SELECT size, writer FROM record_files WHERE thread_id = $1 AND name = $2 FOR NO KEY UPDATE`, string(w.Thread), p.Name).Scan(&size, &writer)
@@ -262,7 +262,7 @@ func grow(ctx context.Context, tx pgx.Tx, w Writer, p Parcel) error {
 }
 
 // notYet is a parcel without the chunks that the server has in their place.
-func notYet(ctx context.Context, tx pgx.Tx, w Writer, p Parcel) (Parcel, error) {
+func notYet(ctx context.Context, tx session, w Writer, p Parcel) (Parcel, error) {
 	rows, err := tx.Query(ctx, `SELECT at, size, sha256 FROM record_chunks WHERE thread_id = $1 AND name = $2 AND at >= $3 ORDER BY at LIMIT $4`,
 		string(w.Thread), p.Name, p.From, len(p.Chunks))
 	if err != nil {

@@ -120,7 +120,7 @@ const millisSQL = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 const tries = 5
 
 // write runs f in a transaction in which the writer may write.
-func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, pgx.Tx) error) (err error) {
+func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, session) error) (err error) {
 	for range tries {
 		if err = s.writeOnce(ctx, w, f); !collides(err) {
 			break
@@ -132,20 +132,43 @@ func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, pg
 	return nil
 }
 
-func (s *Server) writeOnce(ctx context.Context, w Writer, f func(context.Context, pgx.Tx) error) error {
+func (s *Server) writeOnce(ctx context.Context, w Writer, f func(context.Context, session) error) error {
 	ctx, done := s.limited(ctx)
 	defer done()
 	at, err := s.schema(ctx, true)
 	if err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, at.Pool(), func(tx pgx.Tx) error {
-		if err := fence(ctx, tx, w); err != nil {
-			return err
-		}
-		return f(ctx, tx)
-	})
+	err = at.Pool().AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return transact(ctx, conn.Conn(), w, f) })
 	return explained(ctx, at, err)
+}
+
+// session is what runs the statements of a transaction.
+type session interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// transact runs f in a transaction, which begins with the fence in one request.
+func transact(ctx context.Context, conn *pgx.Conn, w Writer, f func(context.Context, session) error) error {
+	err := fence(ctx, conn, w)
+	if err == nil {
+		err = f(ctx, conn)
+	}
+	if err != nil {
+		_, left := conn.Exec(ctx, "ROLLBACK")
+		if left != nil {
+			_ = conn.Close(context.WithoutCancel(ctx)) // the pool makes another
+		}
+		return err
+	}
+	done, err := conn.Exec(ctx, "COMMIT")
+	if err == nil && done.String() != "COMMIT" {
+		err = pgx.ErrTxCommitRollback // a statement of it had failed
+	}
+	return err
 }
 
 // explained says what went wrong with the server.
@@ -166,11 +189,16 @@ func collides(err error) bool {
 	return is && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23503")
 }
 
-// fence locks the row of the thread and refuses a run that may not write.
-func fence(ctx context.Context, tx pgx.Tx, w Writer) error {
+// fence begins a transaction, locks the row of the thread and refuses a run that may not write.
+func fence(ctx context.Context, conn *pgx.Conn, w Writer) error {
 	var run thread.Run
 	var status thread.State
-	err := tx.QueryRow(ctx, `SELECT run, status FROM threads WHERE thread_id = $1 FOR NO KEY UPDATE`, string(w.Thread)).Scan(&run, &status)
+	var begin pgx.Batch
+	begin.Queue("BEGIN")
+	begin.Queue(`SELECT run, status FROM threads WHERE thread_id = $1 FOR NO KEY UPDATE`, string(w.Thread)).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&run, &status)
+	})
+	err := conn.SendBatch(ctx, &begin).Close()
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) && w.Run == "":
 		return nil

@@ -61,7 +61,7 @@ func (s *Server) Remove(ctx context.Context, id thread.ID) error {
 	if _, err := s.schema(ctx, false); err != nil {
 		return none(err)
 	}
-	return s.write(ctx, Writer{Thread: id}, func(ctx context.Context, tx pgx.Tx) error {
+	return s.write(ctx, Writer{Thread: id}, func(ctx context.Context, tx session) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM record_files WHERE thread_id = $1`, string(id)); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (s *Server) Size(ctx context.Context, id thread.ID) (bytes int64, err error
 // place of a plain one, which has not changed since it was read; else the error is
 // ErrChanged.
 func (s *Server) Pack(ctx context.Context, w Writer, draft, name string, plain File) error {
-	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
+	return s.write(ctx, w, func(ctx context.Context, tx session) error {
 		done, err := tx.Exec(ctx, `DELETE FROM record_files WHERE thread_id = $1 AND name = $2 AND generation = $3 AND size = $4 AND writer = $5`,
 			string(w.Thread), plain.Name, plain.Generation, plain.Size, plain.Writer)
 		if err == nil && done.RowsAffected() == 0 {

@@ -222,7 +222,7 @@ func (s Store) Name(ctx context.Context, of thread.ID, hash snapshot.Hash) error
 	}
 	ctx, done := limited(ctx)
 	defer done()
-	_, err = s.Pool.Exec(ctx, `INSERT INTO snapshot_names (thread_id, hash, at) VALUES ($1, $2, $3)
+	_, err = s.Pool.Exec(ctx, `INSERT INTO snapshot_names (thread_id, hash, at) SELECT $1, $2, $3 FROM set_config('synchronous_commit', 'off', true)
 		ON CONFLICT (thread_id) DO UPDATE SET hash = excluded.hash, at = excluded.at`, string(of), h, s.Now().UnixMilli())
 	if err != nil {
 		return fmt.Errorf("name the snapshot of %s: %w", of, err)

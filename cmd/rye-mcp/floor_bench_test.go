@@ -80,13 +80,18 @@ func sides(b *testing.B, turns int) (ours, floor *side) {
 	ours = newSide(b, rye, turns, []string{"init"}, []string{"sign", "--type", "directive", "work"})
 	floor = newSide(b, least, turns)
 	for _, s := range []*side{ours, floor} {
-		s.finish([]thread.ID{s.start()}) // opens the project, and makes the state
-		s.model.take()
+		s.warm()
 	}
 	return ours, floor
 }
 
 func newSide(b *testing.B, program string, turns int, prepare ...[]string) *side {
+	b.Helper()
+	return newSideWith(b, program, turns, nil, prepare...)
+}
+
+// newSideWith is newSide with more environment.
+func newSideWith(b *testing.B, program string, turns int, env []string, prepare ...[]string) *side {
 	b.Helper()
 	root, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
@@ -100,6 +105,7 @@ func newSide(b *testing.B, program string, turns int, prepare ...[]string) *side
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "USER_SPACE=" + home, "RYE_CACHE_DIR=" + filepath.Join(root, "cache"),
 		"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=" + testKey,
 	}}
+	p.env = append(p.env, env...)
 	p.write(".ai/directives/work.md", []byte(workDirective))
 	p.write("a.txt", []byte("hello\n"))
 	p.write("../home/.ai/config/agent/agent.yaml", []byte("threads: {max_running: 100}\nintegrity: {mode: strict}\n"))
@@ -188,13 +194,6 @@ func BenchmarkRatioChildren(b *testing.B) {
 // see it.
 func BenchmarkRatioOne(b *testing.B) {
 	ours, floor := sides(b, 2)
-	toRequest := func(s *side) func() time.Duration {
-		return func() time.Duration {
-			began := time.Now()
-			s.finish([]thread.ID{s.start()})
-			return s.model.take()[0].Sub(began)
-		}
-	}
 	toAnswer := func(s *side) func() time.Duration {
 		return func() time.Duration {
 			began := time.Now()
@@ -205,7 +204,7 @@ func BenchmarkRatioOne(b *testing.B) {
 		}
 	}
 	row(b, "call to first request at the model", "the least that does it", onDisk, 2.5, func(*testing.B) float64 {
-		return ratio(25, toRequest(ours), toRequest(floor))
+		return ratio(25, ours.toRequest, floor.toRequest)
 	})
 	row(b, "call to answer with a thread id", "the least that does it", onDisk, 2.5, func(*testing.B) float64 {
 		return ratio(25, toAnswer(ours), toAnswer(floor))

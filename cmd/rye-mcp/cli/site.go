@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,11 @@ type storeWish struct {
 	// nobody has.
 	handed *spawn.Inheritance
 	of     string // the project that it is about
-	// connections is how many to a server this process may have then; 0: those of a thread.
+	// connections is how many to a server this process may have then; 0: one to work by, and
+	// one for what is done beside that.
 	connections int
+	// ofThread is for the process of a thread, which does one thing after the other.
+	ofThread bool
 }
 
 // takingStore takes the address of the store out of what else is known of the environment:
@@ -222,5 +226,15 @@ func (s site) handOver() *spawn.Store {
 	return &spawn.Store{URL: s.url.Secret(), Project: s.project, Key: s.key}
 }
 
-// isThread reports whether this is a process of a thread, which was handed its store.
-func (s System) isThread() bool { return s.store != nil && s.store.handed != nil }
+// connections are those of this process to the server of a site.
+func (s System) connections(of site) *connections {
+	c := &connections{site: of, now: s.Now}
+	switch {
+	case s.store == nil || s.store.handed == nil:
+	case s.store.ofThread:
+		c.most, c.alone = 1, true
+	default:
+		c.most = cmp.Or(s.store.connections, 2)
+	}
+	return c
+}

@@ -28,11 +28,13 @@ const unreachableFor = 2 * time.Second
 type connections struct {
 	site site
 	now  func() time.Time
+	most int // connections of each pool; 0: as many as a server needs
 	// alone is for the process of a thread, which works by one connection.
 	alone bool
 
 	clock  atomic.Pointer[postgres.Server] // whose time counts
 	mu     sync.Mutex
+	early  *postgres.Store // what connectEarly has opened and nobody has asked for
 	server *postgres.Server
 	failed error
 	until  time.Time
@@ -89,9 +91,18 @@ func (c *connections) project(ctx context.Context, create bool) (*postgres.Store
 func (c *connections) lookup(ctx context.Context) (*postgres.Store, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if st := c.early; st != nil {
+		c.early = nil
+		return st, nil
+	}
 	if c.server != nil || c.failed != nil {
 		return nil, nil //nolint:nilnil // as it says
 	}
+	return c.find(ctx)
+}
+
+// find connects to where the project is; the store is nil where it is not.
+func (c *connections) find(ctx context.Context) (*postgres.Store, error) {
 	server, st, err := postgres.Lookup(context.WithoutCancel(ctx), c.options(), c.site.project)
 	if err != nil {
 		return nil, c.fail(err)
@@ -103,12 +114,22 @@ func (c *connections) lookup(ctx context.Context) (*postgres.Store, error) {
 	return st, nil
 }
 
+// connectEarly connects beside what a thread's process does before it needs the store, and
+// has the server look at the tables of threads. What fails is found when it is needed.
+func (c *connections) connectEarly(ctx context.Context) {
+	c.mu.Lock() // whoever needs the store waits
+	go func() {
+		defer c.mu.Unlock()
+		if c.early, _ = c.find(ctx); c.early != nil {
+			c.early.Warm(ctx)
+		}
+	}()
+}
+
 func (c *connections) options() postgres.Options {
-	o := postgres.Options{URL: c.site.url.Secret(), Alone: c.alone, Application: fmt.Sprintf("rye-mcp %d", os.Getpid())}
-	if c.alone {
-		o.Connections = 1
+	return postgres.Options{
+		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()),
 	}
-	return o
 }
 
 // fail remembers why there is no connection.
@@ -123,8 +144,12 @@ func (c *connections) close() error {
 	if c.server == nil {
 		return nil
 	}
-	err := c.server.Close()
-	c.server = nil
+	var err error
+	if c.early != nil {
+		err = c.early.Close()
+	}
+	err = errors.Join(err, c.server.Close())
+	c.early, c.server = nil, nil
 	return err
 }
 

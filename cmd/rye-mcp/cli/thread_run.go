@@ -76,6 +76,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
 	sys = sys.handedStore(in, dir)
+	sys.store.ofThread = true
 	state, home, err := homeOf(ctx, sys, dir)
 	if err != nil {
 		return err

@@ -132,7 +132,10 @@ func newState(ctx context.Context, sys System, project string) (*projectState, e
 // that works by certain items.
 func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener, by threadItems) (*project, error) {
 	path, user := state.project, state.finder.User
-	server := &connections{site: state.site, now: sys.Now, alone: sys.isThread()}
+	server := sys.connections(state.site)
+	if server.alone && state.site.shared() {
+		server.connectEarly(ctx)
+	}
 	if warning := state.fallBack(ctx, server); warning != "" {
 		warn(sys, log.Warn(), warning)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -82,6 +83,15 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 	}
 	st.Store = sqlstore.New(registry, ledger, sqlstore.PostgreSQL, s.opts.Now)
 	return st, nil
+}
+
+// Warm has the server prepare a new connection for what a thread's process begins with. Most
+// that such a process asks of the server is that it looks up the tables' columns and indexes.
+func (s *Store) Warm(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
+	defer cancel()
+	// What fails here fails again where somebody hears of it.
+	_, _ = s.pool.Exec(ctx, "SELECT FROM threads, budgets, record_files, record_chunks LIMIT 0", pgx.QueryExecModeExec)
 }
 
 // Pool has connections whose search_path is the project's schema.

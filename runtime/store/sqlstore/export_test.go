@@ -23,7 +23,8 @@ const (
 	QueueLoadSQL       = queueLoadSQL
 	NextChildSQL       = nextChildSQL
 	NextOtherSQL       = nextOtherSQL
-	GoesFirstSQL       = goesFirstSQL
+	EnqueueSQL         = enqueueSQL
+	AdmitSQL           = admitSQL
 	NextPosition       = nextPosition
 	Columns            = columns
 	Few                = few

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -113,11 +114,13 @@ func TestNothingReadsAllThreads(t *testing.T) {
 func TestQueueReadsItsIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t)
+	numbered := regexp.MustCompile(`\?\d?`)
 	for query, want := range map[string][]string{
 		sqlstore.QueueLoadSQL:                                                   {"threads_queued", "threads_slots"},
 		strings.Replace(sqlstore.NextChildSQL, "?", "7", 1):                     {"threads_queued_children"},
 		strings.Replace(sqlstore.NextOtherSQL, "?", "7", 1):                     {"threads_queued "},
-		strings.ReplaceAll(sqlstore.GoesFirstSQL, "?", "7"):                     {"threads_queued_children"},
+		numbered.ReplaceAllString(sqlstore.EnqueueSQL, "7"):                     {"threads_slots", "threads_queued;", "threads_queued_children"},
+		numbered.ReplaceAllString(sqlstore.AdmitSQL, "7"):                       {"threads_slots"},
 		"SELECT " + sqlstore.NextPosition:                                       {"threads_position"},
 		"SELECT " + sqlstore.Columns + " FROM threads WHERE queue_position = 7": {"threads_position"},
 	} {

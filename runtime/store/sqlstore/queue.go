@@ -17,6 +17,16 @@ const (
 	inSlot   = `status IN ('created', 'running') AND admitted_at IS NOT NULL AND yielded = 0`
 )
 
+// isQueuedItself is isQueued of a row that is named by its id, in words that fit no index:
+// else PostgreSQL can look for the one row among all that are queued.
+const isQueuedItself = `status = 'created' AND coalesce(queued_at, 0) > 0 AND coalesce(admitted_at, 0) = 0 AND coalesce(cancel_requested_at, 0) = 0`
+
+// What is asked before a slot is given. Neither counts the queue, which can be long.
+const (
+	slotsTaken   = `(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
+	nobodyQueued = `(SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + isQueued + ` ORDER BY queue_position LIMIT 1) IS NULL`
+)
+
 // child is the condition that the parent of a thread may wait for it: it has not
 // ended, or has handed over to one that may. For the entries of a set that is a root
 // nobody waits in a slot. It is true or false, never null.
@@ -27,24 +37,25 @@ const child = `EXISTS (SELECT 1 FROM threads parent
 // nextPosition is the end of the queue.
 const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
 
+// What puts a thread in the queue. The first admits it at once when a slot is free and it
+// goes before everybody there: nobody is queued, or it is a child and no other child is.
+const (
+	enqueueSQL = queueUp + `, admitted_at = CASE WHEN cancel_requested_at IS NULL AND ` + slotsTaken + ` < ?3
+			AND (` + nobodyQueued + ` OR ` + child + ` AND NOT EXISTS (` + nextChildSQL + `)) THEN CAST(?1 AS BIGINT) END` + whoQueuesUp
+	onlyQueueSQL = queueUp + whoQueuesUp
+
+	queueUp     = `UPDATE threads SET queued_at = ?1, updated_at = ?1, queue_position = ` + nextPosition
+	whoQueuesUp = ` WHERE thread_id = ?2 AND status = 'created' AND queued_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
+)
+
 // Enqueue implements [store.Queue].
 func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (rec thread.Record, err error) {
+	query, args := onlyQueueSQL, []any{millis(at), id}
+	if slots > 0 {
+		query, args = enqueueSQL, append(args, slots, 0)
+	}
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		load, err := countQueue(ctx, tx)
-		if err != nil {
-			return err
-		}
-		admit := load.Occupied < slots
-		if admit && load.Queued > 0 {
-			admit, err = goesFirst(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-		}
-		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET queued_at = ?1, updated_at = ?1,
-			queue_position = `+nextPosition+`,
-			admitted_at = CASE WHEN ?2 = 1 AND cancel_requested_at IS NULL THEN CAST(?1 AS BIGINT) END
-			WHERE thread_id = ?3 AND status = 'created' AND queued_at IS NULL AND `+mayRun+` RETURNING `+columns, millis(at), admit, id))
+		rec, err = scanRecord(tx.QueryRowContext(ctx, query, args...))
 		if errors.Is(err, sql.ErrNoRows) {
 			return notEnqueued(ctx, tx, id, &rec)
 		}
@@ -54,18 +65,6 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 		return thread.Record{}, fmt.Errorf("enqueue: %w", err)
 	}
 	return rec, nil
-}
-
-const goesFirstSQL = `SELECT ` + child + ` AND NOT EXISTS (` + nextChildSQL + `) FROM threads WHERE thread_id = ?`
-
-// goesFirst reports whether a thread that comes to be queued goes before
-// everybody there: it is a child, and no other is in the queue.
-func goesFirst(ctx context.Context, tx *sql.Tx, id thread.ID) (first bool, err error) {
-	err = tx.QueryRowContext(ctx, goesFirstSQL, 0, id).Scan(&first)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil // notEnqueued says so
-	}
-	return first, err
 }
 
 // notEnqueued says why Enqueue has changed nothing; nil when it had been done.
@@ -102,8 +101,10 @@ func (s *Store) Admit(
 func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (rec thread.Record, at store.QueuePlace, err error) {
 	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
 		at = behind
-		load, err := countQueue(ctx, db)
-		if err != nil || load.Queued == 0 || load.Occupied >= slots {
+		var taken int
+		var empty bool
+		err := db.QueryRowContext(ctx, "SELECT "+slotsTaken+", "+nobodyQueued).Scan(&taken, &empty)
+		if err != nil || empty || taken >= slots {
 			return err
 		}
 		for groups := []string{nextChildSQL, nextOtherSQL}; at.Group < len(groups); {
@@ -121,22 +122,19 @@ func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (r
 	return rec, at, nil
 }
 
+const admitSQL = `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2, ` + newWrite + `
+	WHERE thread_id = ?3 AND ` + isQueuedItself + ` AND ` + slotsTaken + ` < ?4 RETURNING ` + columns
+
 // admit gives a thread a slot that is still queued, where one is still free.
 func (s *Store) admit(
 	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
 	err = s.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
-		admitted = false
-		load, err := countQueue(ctx, tx)
-		if err != nil || load.Occupied >= slots {
-			return err
-		}
-		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2, `+newWrite+`
-			WHERE thread_id = ?3 AND `+isQueued+` RETURNING `+columns, millis(at), run, id))
-		if errors.Is(err, sql.ErrNoRows) { // somebody was faster, or it is asked to stop
+		rec, err = scanRecord(tx.QueryRowContext(ctx, admitSQL, millis(at), run, id, slots))
+		admitted = err == nil
+		if errors.Is(err, sql.ErrNoRows) { // there is no slot, somebody was faster, or it is asked to stop
 			return nil
 		}
-		admitted = err == nil
 		return err
 	})
 	return rec, admitted, err
@@ -187,10 +185,6 @@ const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_qu
 	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `),
 	(SELECT count(*) FROM threads INDEXED BY threads_sets WHERE is_set = 1 AND status = 'running'),
 	(SELECT count(*) FROM threads INDEXED BY threads_retry WHERE retry_at IS NOT NULL)`
-
-func countQueue(ctx context.Context, tx rowQuerier) (store.QueueLoad, error) {
-	return scanLoad(tx.QueryRowContext(ctx, queueLoadSQL))
-}
 
 func scanLoad(r row) (load store.QueueLoad, err error) {
 	err = r.Scan(&load.Queued, &load.Occupied, &load.Sets, &load.Retries)

@@ -21,7 +21,7 @@ var doors = map[string][]string{
 	},
 	// Which store there is, and how it is asked for, is known where it is opened.
 	"runtime/store/postgres": {
-		"cmd/rye-mcp/cli/store_shared.go", "cmd/rye-mcp/cli/store_command.go", "cmd/rye-mcp/cli/records.go", "cmd/rye-mcp/cli/wire.go", "cmd/rye-mcp/cli/snapshots.go",
+		"cmd/rye-mcp/cli/store_shared.go", "cmd/rye-mcp/cli/store_command.go", "cmd/rye-mcp/cli/records.go", "cmd/rye-mcp/cli/wire.go",
 	},
 	// A store need not be files of SQLite.
 	"runtime/store/sqlite": {

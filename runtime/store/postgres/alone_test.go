@@ -1,0 +1,61 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// TestAlone: the process of a thread finds its project, works and is heard of by one
+// connection, and looking for a project makes none.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	options := postgres.Options{URL: pgtest.Server(t), Alone: true, Connections: 1, Poll: time.Hour}
+	if s, p, err := postgres.Lookup(t.Context(), options, "p"); s != nil || p != nil || err != nil {
+		t.Fatalf("in an empty database there is %v, %v, %v", s, p, err)
+	}
+	others := connect(t, options.URL)
+	if p, err := others.Find(t.Context(), "p"); p != nil || err != nil {
+		t.Fatalf("looking has made %v, %v", p, err)
+	}
+	elsewhere := open(t, others, "p")
+	changes := elsewhere.Changes(t.Context())
+	<-changes // it listens
+
+	server, alone, err := postgres.Lookup(t.Context(), options, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone.Warm(t.Context())
+	rec, _, err := store.Register(t.Context(), alone, newThread("d", ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	by := storetest.As(alone)
+	if _, err := by.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	if err := by.RecordCost(t.Context(), rec.ThreadID, thread.Cost{Turns: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	if got, err := elsewhere.Get(t.Context(), rec.ThreadID); err != nil || got.Status != thread.Running || got.Cost.Turns != 1 {
+		t.Errorf("elsewhere it is %+v, %v", got, err)
+	}
+	if n := alone.Pool().Stat().NewConnsCount() + server.Pool().Stat().NewConnsCount(); n != 1 {
+		t.Errorf("it took %d connections", n)
+	}
+	if err := alone.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -32,10 +32,10 @@ func (w *Worker) heed(ctx context.Context, p *Project, lease *fleet.Lease) {
 			p.remember(held)
 		}
 		for _, t := range held {
-			if _, already := stopping.LoadOrStore(t.ID, true); already || !t.Cancelled {
-				if !already {
-					stopping.Delete(t.ID)
-				}
+			if !t.Cancelled {
+				continue
+			}
+			if _, already := stopping.LoadOrStore(t.ID, true); already {
 				continue
 			}
 			stops.Go(func() {

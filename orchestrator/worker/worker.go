@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -360,9 +359,4 @@ func (w *Worker) wanted(ctx context.Context) bool {
 		}
 	}
 	return false
-}
-
-// Describe says in a line what a worker does, for people.
-func (w *Worker) Describe() string {
-	return fmt.Sprintf("worker %s: %d slots, %d projects", w.Self.Name, w.Self.Slots, len(w.Projects))
 }

@@ -116,21 +116,8 @@ func (w whole) shipPacked(plain recordserver.File) (size int64, err error) {
 	if by.Token, err = w.words().token(); err != nil {
 		return 0, err
 	}
-	if err := w.Server.Drop(ctx, by, draftName); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was cut short
+	if err := w.shipDraft(ctx, by, file, info.Size()); err != nil {
 		return 0, err
-	}
-	if err := w.Server.Take(ctx, by, draftName, nil); err != nil {
-		return 0, err
-	}
-	for part := make([]byte, recordserver.ChunkBytes); size < info.Size(); {
-		n, err := file.ReadAt(part, size)
-		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
-			return 0, fmt.Errorf("%w: %w", errHere, err)
-		}
-		if _, err := w.Server.Ship(ctx, by, recordserver.Parcel{Name: draftName, From: size, Chunks: [][]byte{part[:n]}}); err != nil {
-			return 0, err
-		}
-		size += int64(n)
 	}
 	if err := w.Server.Pack(ctx, by, draftName, packedName, plain); err != nil {
 		return 0, err
@@ -139,5 +126,28 @@ func (w whole) shipPacked(plain recordserver.File) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return size, w.copy.noteThat(note{Name: f.Name, Generation: f.Generation, Size: f.Size, Boot: w.Boot})
+	return info.Size(), w.copy.noteThat(note{Name: f.Name, Generation: f.Generation, Size: f.Size, Boot: w.Boot})
+}
+
+// shipDraft writes a file of so many bytes as the draft of the thread, in the place of one
+// that was cut short.
+func (w whole) shipDraft(ctx context.Context, by recordserver.Writer, file io.ReaderAt, size int64) error {
+	if err := w.Server.Drop(ctx, by, draftName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := w.Server.Take(ctx, by, draftName, nil); err != nil {
+		return err
+	}
+	part := make([]byte, recordserver.ChunkBytes)
+	for at := int64(0); at < size; {
+		n, err := file.ReadAt(part, at)
+		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+			return fmt.Errorf("%w: %w", errHere, err)
+		}
+		if _, err := w.Server.Ship(ctx, by, recordserver.Parcel{Name: draftName, From: at, Chunks: [][]byte{part[:n]}}); err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return nil
 }

@@ -89,12 +89,7 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if now, err := from.store.Now(ctx); err != nil {
-		return done, err
-	} else if now == nil {
-		return done, &usageError{message: "no thread of this project is kept at " + source.url.String(), try: "rye-mcp store status"}
-	}
-	if _, err := from.control.Threads.Sweep(ctx); err != nil { // what is dead has ended
+	if err := settleAll(ctx, from); err != nil {
 		return done, err
 	}
 	to, err := m.open(ctx, dir, target)
@@ -113,6 +108,20 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 		done.Next = notSet(target)
 	}
 	return done, err
+}
+
+// settleAll ends the threads of a project that are dead. A project without threads is an
+// error.
+func settleAll(ctx context.Context, p *project) error {
+	now, err := p.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if now == nil {
+		return &usageError{message: "no thread of this project is kept at " + p.state.site.url.String(), try: "rye-mcp store status"}
+	}
+	_, err = p.control.Threads.Sweep(ctx)
+	return err
 }
 
 func (m migration) move(ctx context.Context, from, to *project) (relocate.Moved, error) {
@@ -154,7 +163,7 @@ func (m migration) sites(ctx context.Context, dir string) (source, target site, 
 	wish.store = &storeWish{flag: m.to, env: func() string { return "" }}
 	if _, from, err := wish.wishedStore(); err != nil || from == "" {
 		if err == nil {
-			err = &usageError{message: "a thread moves no threads"}
+			err = &usageError{message: "a thread moves no threads to another store", try: "rye-mcp store migrate in a terminal of your own"}
 		}
 		return source, target, err
 	}

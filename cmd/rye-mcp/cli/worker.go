@@ -69,26 +69,12 @@ ended. A second one ends what runs.`,
 
 // runWorker works until the worker has drained.
 func runWorker(ctx context.Context, sys System, opts options, flags workerFlags) error {
-	host, err := sys.Hostname()
+	w, err := newWorker(sys, flags)
 	if err != nil {
-		return fmt.Errorf("find the name of this host: %w", err)
-	}
-	here := process.Here(host)
-	if flags.name == "" {
-		flags.name = fmt.Sprintf("%s/%d", host, os.Getpid())
-	}
-	if err := flags.check(); err != nil {
 		return err
 	}
-	log := newLog(sys, sys.Stderr)
-	w := &worker.Worker{Log: log, Self: fleet.Worker{
-		Name: flags.name, Process: thread.Process(here.Self()), Version: version(), Slots: flags.slots,
-	}}
-	w.Kill = func(ctx context.Context, of thread.Incarnation) error {
-		return process.KillLeftovers(ctx, []string{spawn.WorkerMark(of, flags.name)})
-	}
 	sys.worker = w
-	opened, err := openForWorker(ctx, sys, opts, flags.projects, log)
+	opened, err := openForWorker(ctx, sys, opts, flags.projects, w.Log)
 	defer func() {
 		for _, p := range opened {
 			_ = p.Close() // its threads have ended, or are others' by now
@@ -112,6 +98,29 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	}
 	w.Joined = func(*fleet.Lease) { tellAtWork(sys, w) }
 	return work(ctx, w, flags)
+}
+
+// newWorker is the worker of this process, which knows no project and no fleet yet.
+func newWorker(sys System, flags workerFlags) (*worker.Worker, error) {
+	host, err := sys.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find the name of this host: %w", err)
+	}
+	if flags.name == "" {
+		flags.name = fmt.Sprintf("%s/%d", host, os.Getpid())
+	}
+	if err := flags.check(); err != nil {
+		return nil, err
+	}
+	return &worker.Worker{
+		Log: newLog(sys, sys.Stderr),
+		Self: fleet.Worker{
+			Name: flags.name, Process: thread.Process(process.Here(host).Self()), Version: version(), Slots: flags.slots,
+		},
+		Kill: func(ctx context.Context, of thread.Incarnation) error {
+			return process.KillLeftovers(ctx, []string{spawn.WorkerMark(of, flags.name)})
+		},
+	}, nil
 }
 
 // tellAtWork tells on standard output that the worker is at work.

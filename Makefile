@@ -38,6 +38,7 @@ soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^TestPartition$$' ./cmd/rye-mcp
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^Test(CrashWalk|ImportWalk|FullDisk|Killed.*)$$' ./cmd/rye-mcp ./orchestrator/... ./runtime/...
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^TestAttack(Memory|Huge|Many)' ./spaces/... ./runtime/... ./mcp/...
+	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^TestLoadReplay$$' ./cmd/rye-mcp
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list ./...); do \

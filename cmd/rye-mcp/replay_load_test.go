@@ -193,8 +193,8 @@ func unitsOf(t *testing.T, log []byte) (statements []string, sessions int) {
 }
 
 var (
-	parameter = regexp.MustCompile(`(?s)\$(\d+) = (NULL|'(?:[^']|'')*')(?:, |$)`)
-	numbered  = regexp.MustCompile(`\$(\d+)`)
+	parameter         = regexp.MustCompile(`(?s)\$(\d+) = (NULL|'(?:[^']|'')*')(?:, |$)`)
+	numberedParameter = regexp.MustCompile(`\$(\d+)`)
 )
 
 // filled is a statement with its parameters, which the log has as literals.
@@ -206,7 +206,7 @@ func filled(text, detail string) string {
 	if len(values) == 0 {
 		return text
 	}
-	return numbered.ReplaceAllStringFunc(text, func(p string) string { return values[p[1:]] })
+	return numberedParameter.ReplaceAllStringFunc(text, func(p string) string { return values[p[1:]] })
 }
 
 var (

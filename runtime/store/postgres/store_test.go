@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,4 +39,26 @@ func TestConformance(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	var number atomic.Int64
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) })
+}
+
+// TestParallel: a server that runs in parallel whatever it may, as it does with large
+// tables, answers as any other, and makes the indexes of large tables.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Shared(t)
+	url := c.Database(t)
+	for _, setting := range []string{"force_parallel_mode = on", "max_parallel_workers_per_gather = 2", "min_parallel_table_scan_size = 0"} {
+		c.Exec(t, "ALTER DATABASE "+databaseOf(url)+" SET "+setting)
+	}
+	s := connect(t, url)
+	var number atomic.Int64
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) }, "List", "Labels", "Costs")
+	st := open(t, s, "large")
+	const many = `SET session_replication_role = replica; INSERT INTO threads (thread_id, kind, directive, created_at, updated_at, last_used)
+		SELECT 'd-' || n, 'directive', 'd', n, n, n FROM generate_series(1, 20000) n; SET session_replication_role = origin; REINDEX TABLE threads`
+	for _, statement := range strings.Split(many, "; ") {
+		if _, err := st.Pool().Exec(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
 }

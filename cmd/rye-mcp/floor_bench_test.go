@@ -108,6 +108,7 @@ func newSideWith(b *testing.B, program string, turns int, env []string, prepare 
 	p.env = append(p.env, env...)
 	p.write(".ai/directives/work.md", []byte(workDirective))
 	p.write("a.txt", []byte("hello\n"))
+	p.write("../home/.ai/config/agent/store.yaml", []byte("store: {project: team/app}\n"))
 	p.write("../home/.ai/config/agent/agent.yaml", []byte("threads: {max_running: 100}\nintegrity: {mode: strict}\n"))
 	for _, arguments := range prepare {
 		cmd := exec.Command(program, arguments...)

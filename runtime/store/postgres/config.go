@@ -28,8 +28,8 @@ type Options struct {
 	Poll time.Duration
 	// Connections is how many a pool may have; 0 is 4.
 	Connections int
-	// Alone is for who does one thing after the other: each commit sends its own hint, in the
-	// same request, where else those of many are sent by a connection beside.
+	// Alone is for a process that does one thing after the other: each commit sends its own
+	// hint, in the same request, where else a connection beside sends those of many.
 	Alone bool
 }
 

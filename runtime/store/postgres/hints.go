@@ -69,8 +69,8 @@ func (h *hinter) send(start bool) {
 	}
 }
 
-// notify does not wait for the disk: whoever sends a hint has, of the whole database, a lock
-// until its transaction is over.
+// notify does not wait for the disk: a transaction with a hint has, until it is over, a lock
+// of which there is one in the database.
 const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
 // hintBehind follows a COMMIT, as a transaction of its own.

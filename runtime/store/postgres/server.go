@@ -57,8 +57,8 @@ func Open(ctx context.Context, opts Options, name string) (*Server, *Store, erro
 	return s, st, nil
 }
 
-// Lookup is Open for who looks only: where there is no such project it makes nothing, and
-// both are nil.
+// Lookup is Open for readers: where there is no such project it makes nothing, and both are
+// nil.
 func Lookup(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
 	s, err := prepare(ctx, opts)
 	if err != nil {

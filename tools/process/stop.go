@@ -30,7 +30,7 @@ const killWait = 10 * time.Second
 // Ladder holds the patience of [StopGroup].
 type Ladder struct {
 	Soft time.Duration // how long SIGINT may take; 0 leaves that step out
-	Term time.Duration // how long SIGTERM may take
+	Term time.Duration // how long SIGTERM may take; 0 leaves that step out, so that nothing is decided in the moment before the kill
 }
 
 // Interrupt sends SIGINT to the process alone: a request to stop what it does.
@@ -62,15 +62,14 @@ type rung struct {
 }
 
 func (l Ladder) rungs(pid int) []rung {
-	rungs := []rung{
-		{Terminated, -pid, unix.SIGTERM, l.Term},
-		{Killed, -pid, unix.SIGKILL, 0}, // StopGroup waits for the end
-	}
+	var rungs []rung
 	if l.Soft > 0 {
-		soft := rung{Interrupted, pid, unix.SIGINT, l.Soft}
-		rungs = append([]rung{soft}, rungs...)
+		rungs = append(rungs, rung{Interrupted, pid, unix.SIGINT, l.Soft})
 	}
-	return rungs
+	if l.Term > 0 {
+		rungs = append(rungs, rung{Terminated, -pid, unix.SIGTERM, l.Term})
+	}
+	return append(rungs, rung{Killed, -pid, unix.SIGKILL, 0}) // StopGroup waits for the end
 }
 
 // StopGroup ends a process that leads its session, as those of [Detach] do:

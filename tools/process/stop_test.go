@@ -45,7 +45,7 @@ func TestStopGroup(t *testing.T) {
 		{"no soft step", nil, Ladder{Term: patience}, Terminated, "SIGTERM"},
 		{"ignores SIGINT", []string{"ignore-int"}, Ladder{Soft: brief, Term: patience}, Terminated, "SIGTERM"},
 		{"ignores both", []string{"ignore"}, Ladder{Soft: brief, Term: brief}, Killed, "SIGKILL"},
-		{"no patience", []string{"ignore"}, Ladder{}, Killed, "SIGKILL"},
+		{"no patience", nil, Ladder{}, Killed, "SIGKILL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

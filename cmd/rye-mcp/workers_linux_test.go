@@ -188,15 +188,15 @@ func TestWorkerSuspended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFleetPlace(t)
-			first := f.work("first")
+			first := f.work("one")
 			f.host = f.serve()
-			id, pid := f.running("slow", "first")
+			id, pid := f.running("slow", "one")
 			if c.runner {
 				f.suspend(pid)
 			}
 			f.suspend(first.cmd.Process.Pid)
-			f.expire("first")
-			second := f.work("second")
+			f.expire("one")
+			second := f.work("two")
 			f.wantEndAs(id, thread.Error)
 			before := f.kept(id)
 
@@ -212,7 +212,7 @@ func TestWorkerSuspended(t *testing.T) {
 			again, err := start(f.host, "brief")
 			f.noError(err)
 			f.wantEndAs(again.ThreadID, thread.Completed)
-			if status := f.status(again.ThreadID); status.Worker != "first" {
+			if status := f.status(again.ThreadID); status.Worker != "one" {
 				t.Errorf("worker %q has run it", status.Worker)
 			}
 			if after := f.kept(id); after != before {
@@ -232,16 +232,16 @@ func TestWorkerSuspended(t *testing.T) {
 func TestRunnerSuspended(t *testing.T) {
 	t.Parallel()
 	f := newFleetPlace(t)
-	f.work("first")
+	f.work("one")
 	f.host = f.serve()
-	id, pid := f.running("slow", "first")
+	id, pid := f.running("slow", "one")
 	f.suspend(pid)
 	f.model.release()
 	var before, after string // two renewals later
-	f.row(`SELECT lease_until::text FROM rye.workers WHERE name = 'first'`, &before)
+	f.row(`SELECT lease_until::text FROM rye.workers WHERE name = 'one'`, &before)
 	for range 2 {
 		f.until(func() (bool, string) {
-			f.row(`SELECT lease_until::text FROM rye.workers WHERE name = 'first'`, &after)
+			f.row(`SELECT lease_until::text FROM rye.workers WHERE name = 'one'`, &after)
 			return after != before, "the lease is not renewed"
 		})
 		before = after
@@ -260,9 +260,9 @@ func TestWorkerCutOff(t *testing.T) {
 	t.Parallel()
 	f := newFleetPlace(t)
 	link, through := pgtest.NewLink(t, f.url)
-	w := f.workOn("first", append(f.machine("first"), storeurl.Variable+"="+through))
+	w := f.workOn("one", append(f.machine("one"), storeurl.Variable+"="+through))
 	f.host = f.serve()
-	id, pid := f.running("slow", "first")
+	id, pid := f.running("slow", "one")
 	f.suspend(pid) // it would not end by SIGTERM
 	link.Cut()
 	f.wantGone(pid)
@@ -294,19 +294,19 @@ func (f *fleetPlace) aliveWorkers() (n int) {
 func TestWorkerToldTwice(t *testing.T) {
 	t.Parallel()
 	f := newFleetPlace(t)
-	first := f.work("first")
+	first := f.work("one")
 	f.host = f.serve()
-	id, pid := f.running("slow", "first")
+	id, pid := f.running("slow", "one")
 	first.signal(syscall.SIGTERM)
 	f.until(func() (bool, string) {
 		told := f.ryes(nil, "workers", "list")
 		return strings.Contains(told, "draining"), "it does not drain: " + told
 	})
-	second := f.work("second")
+	second := f.work("two")
 	brief, err := start(f.host, "brief")
 	f.noError(err)
 	f.wantEndAs(brief.ThreadID, thread.Completed)
-	if status := f.status(brief.ThreadID); status.Worker != "second" {
+	if status := f.status(brief.ThreadID); status.Worker != "two" {
 		t.Errorf("%q has run what came after the first had been told to end", status.Worker)
 	}
 	if status := f.status(id); status.Status != thread.Running || process.Gone(pid) {

@@ -211,7 +211,6 @@ func filled(text, detail string) string {
 
 var (
 	timeOfDay = regexp.MustCompile(`'(\d{7})\d{6}'`)
-	colon     = regexp.MustCompile(`:([A-Za-z_])`)
 )
 
 // otherThread is a statement about threads of other names, made at another time: pgbench

@@ -55,7 +55,7 @@ func TestParallel(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) }, "List", "Labels", "Costs")
 	st := open(t, s, "large")
 	const many = `SET session_replication_role = replica; INSERT INTO threads (thread_id, kind, directive, created_at, updated_at, last_used)
-		SELECT 'd-' || n, 'directive', 'd', n, n, n FROM generate_series(1, 20000) n; SET session_replication_role = origin; REINDEX TABLE threads`
+		SELECT 'd-' || n, 'directive', 'd', n, n + 1, n + 2 FROM generate_series(1, 20000) n; SET session_replication_role = origin; REINDEX TABLE threads`
 	for _, statement := range strings.Split(many, "; ") {
 		if _, err := st.Pool().Exec(t.Context(), statement); err != nil {
 			t.Errorf("%s: %v", statement, err)

@@ -71,9 +71,9 @@ const nextInQueue = "wait_threads with this thread_id; cancel_thread to take it 
 // placeInQueue says what a queued thread waits for: one of the workers, or a slot.
 func placeInQueue(load store.QueueLoad, fleet bool) string {
 	if fleet {
-		return fmt.Sprintf("%d threads run, and %d are queued for a worker: ", load.Occupied, load.Queued)
+		return fmt.Sprintf("running: %d, queued for a worker: %d; ", load.Occupied, load.Queued)
 	}
-	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: ", load.Occupied, load.Queued)
+	return fmt.Sprintf("running: %d, as many as may at the same time (threads.max_running), queued: %d; ", load.Occupied, load.Queued)
 }
 
 // StartedThread tells the caller's own thread which child it has started.

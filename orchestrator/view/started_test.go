@@ -35,8 +35,8 @@ func TestQueuedNext(t *testing.T) {
 		fleet threads.Fleet
 		want  string
 	}{
-		"on one machine":              {nil, "3 threads run, as many as may at the same time (threads.max_running), and 2 are queued: "},
-		"a worker will take it":       {fleetOf{}, "3 threads run, and 2 are queued for a worker: "},
+		"on one machine":              {nil, "running: 3, as many as may at the same time (threads.max_running), queued: 2; "},
+		"a worker will take it":       {fleetOf{}, "running: 3, queued for a worker: 2; "},
 		"no worker has what it takes": {fleetOf{why: "no worker has the key: start one"}, "no worker has the key: start one. Next: "},
 	} {
 		v := &View{Threads: &threads.Threads{Deps: threads.Deps{Fleet: c.fleet, Store: queueOf{load: store.QueueLoad{Occupied: 3, Queued: 2}}}}}

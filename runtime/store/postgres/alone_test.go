@@ -19,7 +19,11 @@ func TestAlone(t *testing.T) {
 	if s, p, err := postgres.Lookup(t.Context(), options, "p"); s != nil || p != nil || err != nil {
 		t.Fatalf("in an empty database there is %v, %v, %v", s, p, err)
 	}
-	others := connect(t, options.URL)
+	others, err := postgres.Connect(t.Context(), postgres.Options{URL: options.URL, Poll: time.Hour}) // hints alone tell it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = others.Close() })
 	if p, err := others.Find(t.Context(), "p"); p != nil || err != nil {
 		t.Fatalf("looking has made %v, %v", p, err)
 	}

@@ -62,6 +62,8 @@ type Deps struct {
 	Workspaces workspace.Workspaces
 	// Fleet are the workers that share the store; nil: there are none.
 	Fleet threads.Fleet
+	// Machine names this machine and its user among those that share the store.
+	Machine string
 	// Snapshots are those of the items that threads work by; nil: there are none.
 	Snapshots *snapshot.Keeper
 	// Key reads the user's item key, which signs receipts; it may be made while a
@@ -154,7 +156,7 @@ func New(d Deps) *Controller {
 }
 
 func (d Deps) settings() *settings.Source {
-	return &settings.Source{Config: d.Config, Providers: d.Providers, Trust: d.Trust, Log: d.Log}
+	return &settings.Source{Config: d.Config, Providers: d.Providers, Trust: d.Trust, Log: d.Log, Machine: d.Machine}
 }
 
 // Close releases what the controller holds, its store included. Threads go on.

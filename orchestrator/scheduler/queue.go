@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -17,6 +18,9 @@ import (
 // process can run it.
 func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, here bool) (thread.Record, error) {
 	c.Seal(&meta)
+	if meta.Accepted = nil; c.Threads.Fleet != nil {
+		meta.Accepted = c.Accepted()
+	}
 	if err := c.Threads.Records.By(meta.ThreadID, run).Meta().Write(meta); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
@@ -135,7 +139,7 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 	run := d.Threads.NewRun()
 	var taken claim
 	rec, admitted, err := store.Admit(ctx, d.Threads.Store, d.slots, d.Threads.Now(), run, func(r thread.Record) (err error) {
-		if !d.canRun(r) {
+		if !d.canRun(r) || !d.accepts(r) {
 			return store.ErrTaken
 		}
 		taken.giveUp() // another has admitted that one
@@ -186,6 +190,20 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 		d.fits[rec.Model] = fits
 	}
 	return fits
+}
+
+// accepts reports whether a thread of a fleet may go by the settings of this machine. Others
+// that its user has not accepted, or has beside those of its start, leave it to another.
+func (d *dispatch) accepts(rec thread.Record) bool {
+	if d.Threads.Fleet == nil {
+		return true
+	}
+	meta, err := d.Threads.OwnMeta(rec.ThreadID)
+	if err != nil || d.Accepts(meta.Accepted) {
+		return true // its own process says what is wrong with thread.json
+	}
+	d.complain(rec.ThreadID, threads.ErrOtherSettings, "left a queued thread to another machine")
+	return false
 }
 
 // canServe reports whether the process of a thread, which gets the environment of

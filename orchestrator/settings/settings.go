@@ -25,6 +25,8 @@ type Source struct {
 	Providers *provider.Source
 	Trust     *trust.Gate
 	Log       zerolog.Logger
+	// Machine names this machine and its user, where others run threads, too.
+	Machine string
 }
 
 // Call is what one call goes by. It reads settings and keys at most once, so that all
@@ -34,6 +36,7 @@ type Call struct {
 	Providers *provider.Registry
 	Trust     *trust.Gate
 
+	machine string
 	log     zerolog.Logger
 	hooks   func() (loadedHooks, error)
 	decided func() []byte
@@ -42,7 +45,7 @@ type Call struct {
 // Begin begins a call. Nothing is read before it is needed.
 func (s *Source) Begin() *Call {
 	set := s.Config.Read()
-	c := &Call{Config: set, Providers: s.Providers.With(set), Trust: s.Trust.Once(set.Integrity), log: s.Log}
+	c := &Call{Config: set, Providers: s.Providers.With(set), Trust: s.Trust.Once(set.Integrity), machine: s.Machine, log: s.Log}
 	c.hooks = sync.OnceValues(func() (loadedHooks, error) {
 		set, warnings, err := hook.Load(c.Config, c.Trust)
 		return loadedHooks{set, warnings}, err
@@ -124,6 +127,18 @@ func (c *Call) Seal(meta *thread.Meta) {
 	if data := c.decided(); data != nil {
 		meta.SettingsHash = config.HashDecided(data)
 	}
+}
+
+// Accepted are the settings of the project that this machine's user has accepted, for a
+// thread that another machine may run.
+func (c *Call) Accepted() *thread.Accepted {
+	return &thread.Accepted{Settings: c.Config.Accepted(), By: c.machine}
+}
+
+// Accepts reports whether a thread may run here: its starter's user has accepted the same
+// settings of the project, or is this one, who may have accepted others since.
+func (c *Call) Accepts(started *thread.Accepted) bool {
+	return started == nil || started.By == c.machine || started.Settings == c.Config.Accepted()
 }
 
 // slotsPerProcessor is how many threads run at the same time for each processor

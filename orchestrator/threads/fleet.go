@@ -2,6 +2,7 @@ package threads
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -21,6 +22,10 @@ type Fleet interface {
 	// empty: one will.
 	NoWorker(ctx context.Context, rec thread.Record) string
 }
+
+// ErrOtherSettings says that a thread was started with other settings of the project than this
+// machine's user has accepted.
+var ErrOtherSettings = errors.New("the thread was started with other settings of the project than were accepted here: rye-mcp trust shows them")
 
 // Providers are those of the fleet; without a fleet the machine that starts a thread runs
 // it.

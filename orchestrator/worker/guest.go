@@ -23,7 +23,9 @@ type Guest struct {
 	// Under is the worker whose thread this process runs: what it starts lives by that
 	// lease. Empty: there is none.
 	Under thread.Incarnation
-	Log   zerolog.Logger
+	// Accepted are the settings that a thread was started with; nil: it is not known.
+	Accepted func(thread.ID) *thread.Accepted
+	Log      zerolog.Logger
 
 	mu    sync.Mutex
 	lease *fleet.Lease
@@ -146,7 +148,28 @@ func (g *Guest) NoWorker(ctx context.Context, rec thread.Record) string {
 	if err != nil {
 		return ""
 	}
-	return noWorker(workers, g.Project, rec)
+	if why := noWorker(workers, g.Project, rec); why != "" || g.Accepted == nil {
+		return why
+	}
+	if started := g.Accepted(rec.ThreadID); started != nil {
+		return otherSettings(workers, g.Project, started.Settings)
+	}
+	return ""
+}
+
+// otherSettings says that the users of all workers of a project have accepted other settings
+// of it than a thread was started with; empty: one has not.
+func otherSettings(workers []fleet.Seen, project, started string) string {
+	workers = slices.DeleteFunc(workers, func(w fleet.Seen) bool { return !w.Alive || w.Draining || !slices.Contains(w.Projects, project) })
+	same := func(w fleet.Seen) bool {
+		at := slices.Index(w.Projects, project)
+		return at >= len(w.Settings) || w.Settings[at] == started // an older version says nothing
+	}
+	if len(workers) == 0 || slices.ContainsFunc(workers, same) {
+		return ""
+	}
+	return fmt.Sprintf("the users of the workers of project %s (%s) have accepted other settings of it than were accepted where the thread was started: "+
+		"rye-mcp trust shows them on each machine; accept the same, restart the worker, or cancel the thread and start it again", project, names(workers))
 }
 
 // noWorker says why none of the workers takes a thread; empty: one of them does.

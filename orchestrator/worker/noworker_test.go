@@ -48,4 +48,21 @@ func TestNoWorker(t *testing.T) {
 			t.Errorf("%s: it says\n%q, want\n%q", name, got, c.want)
 		}
 	}
+	accepted := func(settings ...string) fleet.Seen {
+		return worker("w", func(w *fleet.Seen) { w.Settings = settings })
+	}
+	for name, c := range map[string]struct {
+		workers []fleet.Seen
+		told    bool
+	}{
+		"the same":                  {[]fleet.Seen{accepted("a")}, false},
+		"one has the same":          {[]fleet.Seen{accepted("b"), accepted("a")}, false},
+		"others":                    {[]fleet.Seen{accepted("b"), accepted("")}, true},
+		"others, the same is gone":  {[]fleet.Seen{accepted("b"), worker("gone", func(w *fleet.Seen) { w.Alive, w.Settings = false, []string{"a"} })}, true},
+		"an older version is asked": {[]fleet.Seen{accepted("b"), able}, false},
+	} {
+		if got := otherSettings(c.workers, "team/app", "a"); (got != "") != c.told {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
 }

@@ -27,6 +27,9 @@ type Meta struct {
 	// SettingsHash is of what the process is handed of the settings; empty: it reads
 	// them itself. See config.HashDecided.
 	SettingsHash string `json:"settings_hash,omitempty"`
+	// Accepted says which settings of the project hold for it on every machine that may run
+	// it; nil: it runs on this one alone.
+	Accepted *Accepted `json:"accepted,omitempty"`
 	// Snapshot names the items that the thread works by, see package snapshot: the
 	// SHA-256 of a manifest, hex; empty: it uses each as it is then.
 	Snapshot string `json:"snapshot,omitempty"`
@@ -76,6 +79,12 @@ func (m Meta) Own() []string {
 		return m.Declared
 	}
 	return m.Capabilities
+}
+
+// Accepted are the settings of a project that its user had accepted where a thread was started.
+type Accepted struct {
+	Settings string `json:"settings,omitempty"` // SHA-256, hex; empty: nothing was accepted
+	By       string `json:"by"`                 // names the machine and its user
 }
 
 // Fork says of which conversation a thread began with a copy.

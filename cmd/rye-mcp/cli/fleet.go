@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -27,6 +28,10 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 	} else {
 		p.guest = &worker.Guest{
 			Fleet: func(ctx context.Context) (*fleet.Fleet, error) { return fleetNow(ctx, p) }, Project: p.state.site.project, Under: under, Log: log,
+			Accepted: func(id thread.ID) *thread.Accepted {
+				meta, _ := p.kept.Of(id).Meta().Read() // what is wrong with it its own process says
+				return meta.Accepted
+			},
 			Self: fleet.Worker{Name: guestName(p), Process: thread.Process(p.place.Self()), Version: version()},
 		}
 		p.fleet, own = p.guest, p.guest.Own
@@ -52,6 +57,11 @@ func (s System) underWorker() (by thread.Incarnation, name string) {
 		return "", ""
 	}
 	return by, name
+}
+
+// machineOf names this machine and its user: two users of a machine accept settings apart.
+func machineOf(p *project) string {
+	return snapshot.HashOf([]byte(p.place.Host + "\x00" + p.state.finder.User)).Short()
 }
 
 // guestName names a process that is no worker.

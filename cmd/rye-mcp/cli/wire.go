@@ -245,7 +245,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
-		Forget: p.index.forget, Compact: []func(context.Context) (store.Vacuumed, error){p.index.compact, p.compactMemory}, Key: p.itemKey, Life: p.life, Fleet: p.fleet, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
+		Forget: p.index.forget, Compact: []func(context.Context) (store.Vacuumed, error){p.index.compact, p.compactMemory}, Key: p.itemKey, Life: p.life, Fleet: p.fleet, Machine: machineOf(p), Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },

@@ -203,8 +203,9 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 				return w.Fleet.Threads(ctx, schema, of)
 			},
 		})
-		w.Self.Projects = append(w.Self.Projects, name)
-		for _, provider := range p.providers.With(p.config.Read()).Usable() {
+		now := p.config.Read()
+		w.Self.Projects, w.Self.Settings = append(w.Self.Projects, name), append(w.Self.Settings, now.Accepted())
+		for _, provider := range p.providers.With(now).Usable() {
 			if !slices.Contains(w.Self.Providers, provider) {
 				w.Self.Providers = append(w.Self.Providers, provider)
 			}

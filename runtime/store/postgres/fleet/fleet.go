@@ -62,6 +62,9 @@ type Worker struct {
 	// has its lease for what it settles.
 	Slots    int
 	Projects []string // by the names under which the store keeps them
+	// Settings names what of the settings of each of its projects its user has accepted, in
+	// their order; none are known of a worker of an older version.
+	Settings []string
 	// Providers are those that it has keys to, or that need none.
 	Providers []string
 	// Former is the incarnation that the same worker had before: its place is taken over
@@ -125,15 +128,15 @@ func (l *Lease) join(ctx context.Context) (bool, error) {
 	defer stop()
 	w := l.Worker
 	done, err := l.fleet.Pool.Exec(ctx, `INSERT INTO rye.workers
-	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond'
+	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until, settings)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond', $12
 	WHERE NOT EXISTS (SELECT FROM rye.workers WHERE incarnation = $2)
 	ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host, boot_id = excluded.boot_id,
 		pid = excluded.pid, version = excluded.version, slots = excluded.slots, projects = excluded.projects,
-		providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
+		settings = excluded.settings, providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
 	WHERE workers.lease_until <= clock_timestamp() OR workers.incarnation = $11`,
 		w.Name, string(l.Incarnation), w.Process.Host, w.Process.Boot, w.Process.PID, w.Version, w.Slots,
-		orEmpty(w.Projects), orEmpty(w.Providers), l.fleet.ttl().Milliseconds(), string(w.Former))
+		orEmpty(w.Projects), orEmpty(w.Providers), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings))
 	return err == nil && done.RowsAffected() == 1, err
 }
 
@@ -237,14 +240,14 @@ func (f *Fleet) Providers(ctx context.Context, project string) (able []string, s
 // Workers are those of the fleet that take threads, by name, with those that are gone since
 // a day at most.
 func (f *Fleet) Workers(ctx context.Context) ([]Seen, error) {
-	rows, err := f.Pool.Query(ctx, `SELECT name, incarnation, host, boot_id, pid, version, slots, projects, providers,
+	rows, err := f.Pool.Query(ctx, `SELECT name, incarnation, host, boot_id, pid, version, slots, projects, settings, providers,
 		started_at, lease_until, draining, lease_until > clock_timestamp()
 	FROM rye.workers WHERE slots > 0 ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
 	seen, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Seen, err error) {
-		err = row.Scan(&s.Name, &s.Incarnation, &s.Process.Host, &s.Process.Boot, &s.Process.PID, &s.Version, &s.Slots, &s.Projects,
+		err = row.Scan(&s.Name, &s.Incarnation, &s.Process.Host, &s.Process.Boot, &s.Process.PID, &s.Version, &s.Slots, &s.Projects, &s.Settings,
 			&s.Providers, &s.StartedAt, &s.LeaseUntil, &s.Draining, &s.Alive)
 		return s, err
 	})

@@ -41,6 +41,7 @@ func playActor(args []string) error {
 		return err
 	}
 	c.Threads.Crashpoints, c.Threads.Finisher.Crashpoints, c.Threads.Sweeper.Crashpoints = dieAtPoint, dieAtPoint, dieAtPoint
+	c.Threads.Snapshots.Maker.Crashpoints = dieAtPoint
 	switch does {
 	case "start":
 		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})

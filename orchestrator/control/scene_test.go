@@ -167,7 +167,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	loader := config.New(roots)
 	home := folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()
 	return New(Deps{
-		Project: project, Store: db, Records: records.Local{Home: home},
+		Project: project, Store: db, Records: records.Local{Home: home}, Snapshots: keeperOf(project, home()),
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.NewSource(func(string) string { return "" }),

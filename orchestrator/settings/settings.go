@@ -132,13 +132,13 @@ func (c *Call) Seal(meta *thread.Meta) {
 // Accepted are the settings of the project that this machine's user has accepted, for a
 // thread that another machine may run.
 func (c *Call) Accepted() *thread.Accepted {
-	return &thread.Accepted{Settings: c.Config.Accepted(), By: c.machine}
+	return &thread.Accepted{Settings: config.Accepted(c.Config), By: c.machine}
 }
 
 // Accepts reports whether a thread may run here: its starter's user has accepted the same
 // settings of the project, or is this one, who may have accepted others since.
 func (c *Call) Accepts(started *thread.Accepted) bool {
-	return started == nil || started.By == c.machine || started.Settings == c.Config.Accepted()
+	return started == nil || started.By == c.machine || started.Settings == config.Accepted(c.Config)
 }
 
 // slotsPerProcessor is how many threads run at the same time for each processor

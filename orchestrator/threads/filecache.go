@@ -13,6 +13,7 @@ type Described struct {
 	Limits   thread.Limits
 	Status   thread.State
 	Warnings []string
+	Snapshot string // of the items that it works by; empty: none
 }
 
 // maxKept bounds what is kept of files of a kind: some hundred bytes each.
@@ -65,7 +66,7 @@ func (t *Threads) Described(id thread.ID) (Described, error) {
 		if err != nil {
 			return Described{}, err
 		}
-		return Described{Limits: meta.Limits, Status: meta.Status, Warnings: meta.Warnings}, nil
+		return Described{Limits: meta.Limits, Status: meta.Status, Warnings: meta.Warnings, Snapshot: meta.Snapshot}, nil
 	})
 }
 

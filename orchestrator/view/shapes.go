@@ -112,6 +112,7 @@ type Status struct {
 	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
 	NoWorker         string          `json:"no_worker,omitempty" jsonschema:"of a queued thread: why no worker takes it"`
 	Worker           string          `json:"worker,omitempty" jsonschema:"the worker that runs it, or ran it last"`
+	Snapshot         string          `json:"snapshot,omitempty" jsonschema:"of the items it works by"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`
 	CreatedAt        time.Time       `json:"created_at"`
 	UpdatedAt        time.Time       `json:"updated_at"`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -37,7 +38,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
 	if meta, err := v.Threads.Described(rec.ThreadID); err == nil {
-		s.Limits, s.Warnings = &meta.Limits, meta.Warnings // what cannot be trusted is not shown, and hides nothing else
+		s.Limits, s.Warnings, s.Snapshot = &meta.Limits, meta.Warnings, snapshot.Hash(meta.Snapshot).Short() // what cannot be trusted is not shown, and hides nothing else
 		if rec.Status.Terminal() && !meta.Status.Terminal() {
 			v.Threads.Complete(ctx, rec)
 		}

@@ -14,7 +14,7 @@ import (
 // far as threads go by it: a SHA-256 in hex; empty: nothing. It is the same on all machines
 // whose users have accepted the same, whatever else stands in their checkouts: that can only
 // tighten what holds. Settings of the user space are not part of it.
-func (sn *Snapshot) Accepted() string {
+func Accepted(sn *Snapshot) string {
 	p := sn.project()
 	if p.accepted == nil && len(p.follow) == 0 {
 		return ""

@@ -26,7 +26,7 @@ func TestAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return roots, write, func() string { return config.New(roots).Read().Accepted() }
+		return roots, write, func() string { return config.Accepted(config.New(roots).Read()) }
 	}
 	roots, write, now := machine()
 	write(roots.Project, "resilience.yaml", "limits: {turns: 3}\n")

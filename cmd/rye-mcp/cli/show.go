@@ -122,7 +122,7 @@ func writeRetry(words func(name, value string), s view.Status) {
 	}
 }
 
-// writeRun tells what runs where.
+// writeRun tells what runs where, and by which items.
 func writeRun(row func(string, any), words func(name, value string), s view.Status) {
 	if s.NoWorker != "" {
 		words("waits", s.NoWorker)
@@ -131,6 +131,9 @@ func writeRun(row func(string, any), words func(name, value string), s view.Stat
 	row("model", s.Model)
 	if s.Worker != "" {
 		row("worker", s.Worker)
+	}
+	if s.Snapshot != "" {
+		row("items", "snapshot "+s.Snapshot)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -204,7 +205,7 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 			},
 		})
 		now := p.config.Read()
-		w.Self.Projects, w.Self.Settings = append(w.Self.Projects, name), append(w.Self.Settings, now.Accepted())
+		w.Self.Projects, w.Self.Settings = append(w.Self.Projects, name), append(w.Self.Settings, config.Accepted(now))
 		for _, provider := range p.providers.With(now).Usable() {
 			if !slices.Contains(w.Self.Providers, provider) {
 				w.Self.Providers = append(w.Self.Providers, provider)

@@ -2,6 +2,8 @@ package verify
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
@@ -9,16 +11,20 @@ import (
 )
 
 // withItems adds to a verdict what is wrong with the snapshot of the items that the thread
-// works by. Each snapshot is read once. That of an imported thread stayed where it ran.
-func (c *Checker) withItems(ctx context.Context, v *Verification, verdict Verdict, r *audit.Report) Verdict {
+// works by. Each snapshot is read once. That of an imported thread stayed where it ran. The
+// error says that it could not be read, which says nothing of what it is.
+func (c *Checker) withItems(ctx context.Context, v *Verification, verdict Verdict, r *audit.Report) (Verdict, error) {
 	all := c.Threads.Snapshots
 	if all == nil || r.Meta == nil || r.Meta.Snapshot == "" || r.Meta.Imported != nil {
-		return verdict
+		return verdict, nil
 	}
 	name := r.Meta.Snapshot
 	wrong, known := v.snapshots[name]
 	if !known {
 		wrong = all.Verify(ctx, snapshot.Hash(name))
+		if wrong != nil && !errors.Is(wrong, snapshot.ErrUnusable) {
+			return verdict, fmt.Errorf("check the snapshot of the items of %s: %w", r.Meta.ThreadID, wrong)
+		}
 		if v.snapshots == nil {
 			v.snapshots = map[string]error{}
 		}
@@ -28,5 +34,5 @@ func (c *Checker) withItems(ctx context.Context, v *Verification, verdict Verdic
 		verdict.Verified = false
 		verdict.Findings = append(verdict.Findings, audit.Finding{File: "snapshot " + name, Damage: transcript.Altered, Detail: wrong.Error()})
 	}
-	return verdict
+	return verdict, nil
 }

@@ -66,11 +66,9 @@ func (c *Checker) Check(ctx context.Context, ids []thread.ID) (Verification, err
 		return v, threads.Fault(err)
 	}
 	for _, id := range ids {
-		rec, report, err := c.verify(ctx, id, v.lenient(), true)
-		if err != nil {
+		if err := c.judge(ctx, &v, id); err != nil {
 			return v, threads.Fault(err)
 		}
-		v.add(c.withItems(ctx, &v, verdictOf(rec, report), report))
 	}
 	return v, nil
 }
@@ -83,9 +81,8 @@ func (c *Checker) CheckAll(ctx context.Context, progress func(done int)) (Verifi
 		return v, threads.Fault(err)
 	}
 	err = store.EachRow(ctx, c.Threads.Store, nil, func(rec thread.Record) error {
-		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient(), true)
+		err := c.judge(ctx, &v, rec.ThreadID)
 		if err == nil {
-			v.add(c.withItems(ctx, &v, verdictOf(rec, report), report))
 			progress(len(v.Threads))
 		}
 		return errors.Join(err, context.Cause(ctx))
@@ -94,6 +91,20 @@ func (c *Checker) CheckAll(ctx context.Context, progress func(done int)) (Verifi
 		return v, threads.Fault(err)
 	}
 	return v, nil
+}
+
+// judge adds the verdict on one thread.
+func (c *Checker) judge(ctx context.Context, v *Verification, id thread.ID) error {
+	rec, report, err := c.verify(ctx, id, v.lenient(), true)
+	if err != nil {
+		return err
+	}
+	verdict, err := c.withItems(ctx, v, verdictOf(rec, report), report)
+	if err != nil {
+		return err
+	}
+	v.add(verdict)
+	return nil
 }
 
 func (c *Checker) newVerification() (Verification, error) {

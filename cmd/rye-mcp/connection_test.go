@@ -12,25 +12,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
-const connectedProject = `
--- .ai/directives/work.md --
-# Work
-` + "```xml" + `
-<directive name="work" version="1.0.0">
-  <metadata><model tier="fast" /></metadata>
-</directive>
-` + "```" + `
--- .ai/config/agent/store.yaml --
-store: {project: team/app}
--- model.yaml --
-turns:
-  - text: done
-`
-
 // throughThreads runs threads, on this machine and by a worker, with a store in the environment.
 func throughThreads(t *testing.T, env ...string) *place {
 	t.Helper()
-	p := newPlace(t, connectedProject)
+	p := newPlace(t, storeProject)
 	p.ryes(env, "run", "work")
 	worker := exec.Command(p.program, "worker", "--project", p.dir, "--slots", "2", "--name", "one")
 	worker.Dir, worker.Env, worker.Stderr = p.dir, slices.Concat(p.env, env), t.Output()

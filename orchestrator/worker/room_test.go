@@ -46,6 +46,7 @@ func TestRoom(t *testing.T) {
 		passed   time.Duration
 		left     bool
 		tables   error // what their look says
+		space    error
 		want     bool
 	}{
 		"nothing runs":           {want: true},
@@ -55,6 +56,7 @@ func TestRoom(t *testing.T) {
 		"it cannot count":        {err: errors.New("no connection")},
 		"newer tables":           {tables: store.ErrTooNew},
 		"the server is away":     {tables: errors.New("no connection")},
+		"its disk is full":       {space: errors.New("no space")},
 		"it drains":              {draining: true},
 		"shortly before":         {passed: 39 * time.Minute, want: true},
 		"two thirds are over":    {passed: 40 * time.Minute},
@@ -74,7 +76,7 @@ func TestRoom(t *testing.T) {
 				return &Project{Fits: func(context.Context) error { return c.tables }, Held: func(context.Context, thread.Incarnation) ([]fleet.Thread, error) { return held, c.err }}
 			}
 			w := &Worker{
-				Fleet: f, Self: lease.Worker, Log: zerolog.Nop(), lease: lease, draining: c.draining,
+				Fleet: f, Self: lease.Worker, Log: zerolog.Nop(), lease: lease, draining: c.draining, Space: func() error { return c.space },
 				Projects: []*Project{of(c.held), of(c.held[:len(c.held)/2])},
 			}
 			if passed.Store(int64(c.passed)); c.left {

@@ -48,6 +48,8 @@ type Worker struct {
 	// Deliver begins to take hints and periodic work, and returns what ends that; nil: commits
 	// alone wake the worker.
 	Deliver func(context.Context, *Worker) (stop func(context.Context) error, err error)
+	// Space says why nothing more can be written on this machine; it may be nil.
+	Space func() error
 	// Joined is told of each lease that the worker gets; it may be nil.
 	Joined   func(*fleet.Lease)
 	Projects []*Project
@@ -58,6 +60,7 @@ type Worker struct {
 	lease    *fleet.Lease
 	draining bool
 	outdated error // why this binary is too old for the projects
+	full     bool  // no space was left at the last look
 }
 
 // current is the lease, nil before there is one.
@@ -83,7 +86,7 @@ func (w *Worker) NewRun() thread.Run { return w.Own().NewRun() }
 func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 	w.admitting.Lock()
 	lease, draining := w.current()
-	ok = lease != nil && !draining && lease.Holds() && w.knows(ctx)
+	ok = lease != nil && !draining && lease.Holds() && w.hasSpace() && w.knows(ctx)
 	if ok {
 		occupied, _, err := w.load(ctx, lease.Incarnation)
 		if ok = err == nil && occupied < w.Self.Slots; err != nil {
@@ -95,6 +98,22 @@ func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
 		return nil, false
 	}
 	return w.admitting.Unlock, true
+}
+
+// hasSpace reports whether there is room for what threads write. Without it each thread that
+// the worker takes would fail at once, and none be left for the others.
+func (w *Worker) hasSpace() bool {
+	if w.Space == nil {
+		return true
+	}
+	err := w.Space()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && !w.full {
+		w.Log.Warn().Err(err).Msg("nothing more is taken until there is room")
+	}
+	w.full = err != nil
+	return !w.full
 }
 
 // knows reports whether the tables of all projects are such as this binary knows. Where a

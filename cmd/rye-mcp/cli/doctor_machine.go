@@ -358,11 +358,20 @@ const (
 )
 
 func (d *doctor) disk(context.Context) []finding {
-	var stat unix.Statfs_t
-	if err := unix.Statfs(d.project, &stat); err != nil {
+	free, err := spaceAt(d.project)
+	if err != nil {
 		return []finding{warnf("", "the space that is left cannot be found out: %v", err)}
 	}
-	return []finding{diskLeft(stat.Bavail * uint64(stat.Bsize))}
+	return []finding{diskLeft(free)}
+}
+
+// spaceAt is how many bytes this user may still write where a folder is.
+func spaceAt(dir string) (free uint64, err error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return stat.Bavail * uint64(stat.Bsize), nil
 }
 
 func diskLeft(free uint64) finding {

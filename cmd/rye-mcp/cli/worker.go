@@ -97,6 +97,7 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	w.Deliver = func(ctx context.Context, w *worker.Worker) (func(context.Context) error, error) {
 		return deliver(ctx, w, opened)
 	}
+	w.Space = func() error { return enoughSpace(opened[0].state.Home().Dir) }
 	w.Joined = func(*fleet.Lease) { tellAtWork(sys, w) }
 	return work(ctx, w, flags)
 }
@@ -122,6 +123,16 @@ func newWorker(sys System, flags workerFlags) (*worker.Worker, error) {
 			return process.KillLeftovers(ctx, []string{spawn.WorkerMark(of, flags.name)})
 		},
 	}, nil
+}
+
+// enoughSpace returns an error where no thread can be written any more; the same bound lets
+// doctor fail.
+func enoughSpace(dir string) error {
+	free, err := spaceAt(dir)
+	if err == nil && free < noSpace {
+		err = fmt.Errorf("%s has %d MiB left, less than %d", dir, free>>20, noSpace>>20)
+	}
+	return err
 }
 
 // tellAtWork tells on standard output that the worker is at work.

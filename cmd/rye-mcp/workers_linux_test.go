@@ -34,16 +34,29 @@ type fleetPlace struct {
 
 func newFleetPlace(t *testing.T) *fleetPlace {
 	t.Helper()
+	return newFleetPlaceOn(t, pgtest.Server(t))
+}
+
+func newFleetPlaceOn(t *testing.T, url string) *fleetPlace {
+	t.Helper()
 	before, settings, _ := strings.Cut(loaded, "-- .ai/config") // which other machines would have to accept
 	_, model, _ := strings.Cut(settings, "-- model.yaml --")
-	f := &fleetPlace{place: newPlace(t, before+"-- model.yaml --"+model), url: pgtest.Server(t)}
+	f := &fleetPlace{place: newPlace(t, before+"-- model.yaml --"+model), url: url}
 	_, err := sign.EnsureState(f.home(), nil)
 	f.noError(err)
 	f.env = append(f.env, storeurl.Variable+"="+f.url)
-	f.rows, err = pgx.Connect(t.Context(), f.url)
-	f.noError(err)
-	t.Cleanup(func() { _ = f.rows.Close(context.Background()) })
+	f.connect()
 	return f
+}
+
+// connect begins to look at the server that the URL leads to now.
+func (f *fleetPlace) connect() {
+	f.Helper()
+	var err error
+	f.rows, err = pgx.Connect(f.Context(), f.url)
+	f.noError(err)
+	rows := f.rows
+	f.Cleanup(func() { _ = rows.Close(context.Background()) })
 }
 
 // runs is a worker that runs.

@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// heedRecord interrupts whatever the thread does when a cancel is on record, or an
-// end that somebody else gave it. A process nearby also sends a signal, which comes
+// heedRecord interrupts whatever the thread does when a cancel is on record, an end that
+// somebody else gave it, or another run. A process nearby also sends a signal, which comes
 // sooner; another container or machine can only put it on record. The row is asked
 // again and again: to be woken by commits would keep hundreds of threads busy with
 // those of each other, and as long as nobody commits the answer costs no query.
@@ -31,6 +32,8 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 			case err != nil: // the next write meets it too, and says so
 			case rec.Status.Terminal():
 				stop(fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled))
+			case r.isOthers(rec):
+				stop(fmt.Errorf("thread %s: %w", r.ID, store.ErrFenced))
 			case !rec.CancelRequestedAt.IsZero():
 				stop(thread.ErrCancelled)
 			default:

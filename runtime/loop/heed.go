@@ -32,7 +32,7 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 			case err != nil: // the next write meets it too, and says so
 			case rec.Status.Terminal():
 				stop(fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled))
-			case r.isOthers(rec):
+			case tenure{r}.isOthers(rec):
 				stop(fmt.Errorf("thread %s: %w", r.ID, store.ErrFenced))
 			case !rec.CancelRequestedAt.IsZero():
 				stop(thread.ErrCancelled)

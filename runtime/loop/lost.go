@@ -9,8 +9,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+// tenure is that a run has its thread, or has lost it.
+type tenure struct{ *run }
+
 // isOthers reports whether another run has the thread.
-func (r *run) isOthers(rec thread.Record) bool {
+func (r tenure) isOthers(rec thread.Record) bool {
 	_, own := r.Runner.Of()
 	return rec.Run != "" && rec.Run != own
 }
@@ -19,7 +22,7 @@ func (r *run) isOthers(rec thread.Record) bool {
 // a standby was promoted that had not seen this run begin. It is nil while the thread is this
 // run's, when that cannot be told, and when the thread has ended, so that nothing of it may
 // be left.
-func (r *run) lost(ctx context.Context) error {
+func (r tenure) lost(ctx context.Context) error {
 	rec, err := r.Store.Get(ctx, r.ID)
 	switch {
 	case errors.Is(err, thread.ErrNotFound):
@@ -33,7 +36,7 @@ func (r *run) lost(ctx context.Context) error {
 // leaveToOthers ends a run that has lost its thread: what runs below the thread, and what its
 // tools have started, is the other run's. What this one has spent is on no account, so the
 // log says it.
-func (r *run) leaveToOthers(ctx context.Context, lost error, o thread.Outcome) (thread.Record, error) {
+func (r tenure) leaveToOthers(ctx context.Context, lost error, o thread.Outcome) (thread.Record, error) {
 	r.Log.Error().Err(lost).Str("status", string(o.State)).Int("lost_turns", r.cost.Turns).Str("lost_spend", r.cost.Spend.String()).
 		Msg("this run has lost its thread; nothing of it is recorded, and what it has spent is on no account")
 	r.passOn(ctx, thread.Record{}, lost)

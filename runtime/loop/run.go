@@ -147,8 +147,8 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	r.Crashpoints.At(CrashDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
-	if lost := r.lost(ctx); lost != nil {
-		return r.leaveToOthers(ctx, lost, outcome)
+	if lost := (tenure{r}).lost(ctx); lost != nil {
+		return tenure{r}.leaveToOthers(ctx, lost, outcome)
 	}
 	if outcome.State != thread.Completed && outcome.State != thread.Continued {
 		if err := r.StopChildren(ctx, r.ID); err != nil {

@@ -1,7 +1,9 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -190,7 +192,24 @@ func (a *appender) tryShip(now *recordserver.Put) error {
 	return err
 }
 
+// shipNow ships all that is new. Where the server has lost something, as a standby has that
+// was promoted, it gets that again.
 func (a *appender) shipNow(now *recordserver.Put) error {
+	err := a.shipOnce(now)
+	if _, gap := errors.AsType[*recordserver.GapError](err); !gap {
+		return err
+	}
+	if a.shipped, err = a.left(); err != nil {
+		return err
+	}
+	a.cut = true
+	if err := errors.Join(a.unshipped(), a.unshippedDocument(metaName)); err != nil { // lost with it
+		return err
+	}
+	return a.shipOnce(now)
+}
+
+func (a *appender) shipOnce(now *recordserver.Put) error {
 	a.mu.Lock()
 	puts, artifacts := slices.Clone(a.puts), slices.Clone(a.artifacts)
 	a.mu.Unlock()
@@ -230,11 +249,10 @@ func (a *appender) sent(puts []recordserver.Put, artifacts []recordserver.Artifa
 }
 
 // shipWords ships the transcript up to a size, and documents and artifacts with the last
-// of it. Where the server has lost something, as a standby has that was promoted, it gets
-// that again.
+// of it. The error is a [recordserver.GapError] where the server has lost something.
 func (a *appender) shipWords(size int64, puts []recordserver.Put, artifacts []recordserver.Artifact) error {
 	buffer := make([]byte, min(max(0, size-a.shipped), recordserver.PageChunks*recordserver.ChunkBytes))
-	for mended := false; ; {
+	for {
 		part := buffer[:min(int64(len(buffer)), max(0, size-a.shipped))]
 		if _, err := a.ReadAt(part, a.shipped); err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%w: %w", errHere, err)
@@ -248,14 +266,6 @@ func (a *appender) shipWords(size int64, puts []recordserver.Put, artifacts []re
 			p.Puts, p.Artifacts, p.Drop = puts, artifacts, a.drop
 		}
 		_, err := a.of.Server.Ship(context.Background(), a.by, p)
-		if _, gap := errors.AsType[*recordserver.GapError](err); gap && !mended {
-			mended = true
-			if a.shipped, err = a.left(); err != nil {
-				return err
-			}
-			a.cut, buffer = true, make([]byte, min(size-a.shipped, recordserver.PageChunks*recordserver.ChunkBytes))
-			continue
-		}
 		if err != nil {
 			return err
 		}
@@ -278,7 +288,7 @@ func (a *appender) left() (int64, error) {
 // unshipped puts what is here and the server lacks into the next shipment: the record of
 // capabilities and the artifacts of a process that was killed before it shipped them.
 func (a *appender) unshipped() error {
-	if err := a.unshippedCapabilities(); err != nil {
+	if err := a.unshippedDocument(capabilitiesName); err != nil {
 		return err
 	}
 	list, err := a.of.local.Artifacts().List()
@@ -302,17 +312,18 @@ func (a *appender) unshipped() error {
 	return nil
 }
 
-func (a *appender) unshippedCapabilities() error {
-	text, err := regular.ReadFollowed(a.of.copy.path(capabilitiesName), maxMeta)
-	if errors.Is(err, fs.ErrNotExist) {
+func (a *appender) unshippedDocument(name string) error {
+	text, err := regular.ReadFollowed(a.of.copy.path(name), maxMeta)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && a.holds(name) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	files, err := a.of.Server.Files(context.Background(), a.by.Thread)
-	if err == nil && !slices.ContainsFunc(files, func(f recordserver.File) bool { return f.Name == capabilitiesName }) {
-		a.later(recordserver.Put{Name: capabilitiesName, Content: text})
+	hash := sha256.Sum256(text)
+	if err == nil && !slices.ContainsFunc(files, func(f recordserver.File) bool { return f.Name == name && bytes.Equal(f.Hash, hash[:]) }) {
+		a.later(recordserver.Put{Name: name, Content: text})
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -70,6 +71,29 @@ func TestStopGroup(t *testing.T) {
 				t.Errorf("second stop: %s, %v", how, err)
 			}
 		})
+	}
+}
+
+// TestLadderWithoutPatience: a step that may take no time is left out. A process that is sent
+// SIGTERM in the moment before SIGKILL could decide that it was cancelled, and write that.
+func TestLadderWithoutPatience(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		ladder Ladder
+		want   []How
+	}{
+		{Ladder{Soft: brief, Term: brief}, []How{Interrupted, Terminated, Killed}},
+		{Ladder{Soft: brief}, []How{Interrupted, Killed}},
+		{Ladder{Term: brief}, []How{Terminated, Killed}},
+		{Ladder{}, []How{Killed}},
+	} {
+		var got []How
+		for _, r := range tt.ladder.rungs(2) {
+			got = append(got, r.how)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v has the steps %v, want %v", tt.ladder, got, tt.want)
+		}
 	}
 }
 

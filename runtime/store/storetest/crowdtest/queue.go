@@ -168,7 +168,7 @@ func (p playing) admit(ctx context.Context, in io.Reader, out io.Writer) error {
 			if _, err := fmt.Fprintln(out, said); err != nil {
 				return err
 			}
-			if err := errors.Join(endThread(ctx, p.store, rec.ThreadID), release()); err != nil {
+			if err := errors.Join(p.endHeld(ctx, rec.ThreadID, dir, out), release()); err != nil {
 				return err
 			}
 		case load == store.QueueLoad{}:
@@ -181,6 +181,19 @@ func (p playing) admit(ctx context.Context, in io.Reader, out io.Writer) error {
 			<-wake
 		}
 	}
+}
+
+// endHeld ends a thread whose lock is held, which nobody else may have ended: a look at
+// threads, which is made meanwhile, spares it for its lock alone.
+func (p playing) endHeld(ctx context.Context, id thread.ID, dir string, out io.Writer) error {
+	if _, err := p.engine.endDead(ctx, p.store, dir); err != nil {
+		return err
+	}
+	rec, err := p.store.Get(ctx, id)
+	if err == nil && rec.Status.Terminal() {
+		_, err = fmt.Fprintf(out, "wrong: %s was ended by somebody else, while its lock was held\n", id)
+	}
+	return errors.Join(err, endThread(ctx, p.store, id))
 }
 
 // admitOne admits the next thread, whose lock is then held; release is nil where none is

@@ -95,7 +95,7 @@ func TestAnswers(t *testing.T) {
 		{"artifact", below(id, "/artifacts/"+list[0].Name), 200, []string{string(html)}},
 		{"no such artifact", below(id, "/artifacts/..%2Fthread.json"), 404, []string{`"code":"not_found"`}},
 		{"diff", below(id, "/diff"), 500, []string{"no thread.json"}},
-		{"verify", below(id, "/verify"), 200, []string{`"verified":false`}},
+		{"verify", below(id, "/verify"), 200, []string{`"verified":true,"transcript":{"turns":0`}},
 		{"receipt", below(id, "/receipt"), 400, []string{`"code":"no_signing_key"`}},
 		{"export", below(id, "/export?tree=1"), 200, []string{string(id) + " {Chain:false Tree:true}"}},
 		{"costs", "/ui/api/costs?by=directive&tz=60&since=all&until=2027-01-01", 200, []string{`"key":"review/greet"`, `"covers":"`}},

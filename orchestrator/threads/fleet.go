@@ -25,7 +25,7 @@ type Fleet interface {
 
 // ErrOtherSettings says that a thread was started with other settings of the project than this
 // machine's user has accepted.
-var ErrOtherSettings = errors.New("the thread was started with other settings of the project than were accepted here: rye-mcp trust shows them")
+var ErrOtherSettings = errors.New("the thread was started with other settings of the project than were accepted here")
 
 // Providers are those of the fleet; without a fleet the machine that starts a thread runs
 // it.

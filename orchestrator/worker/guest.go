@@ -169,7 +169,7 @@ func otherSettings(workers []fleet.Seen, project, started string) string {
 		return ""
 	}
 	return fmt.Sprintf("the users of the workers of project %s (%s) have accepted other settings of it than were accepted where the thread was started: "+
-		"rye-mcp trust shows them on each machine; accept the same, restart the worker, or cancel the thread and start it again", project, names(workers))
+		"a person has to accept the same there and restart the worker; or cancel the thread and start it again", project, names(workers))
 }
 
 // noWorker says why none of the workers takes a thread; empty: one of them does.

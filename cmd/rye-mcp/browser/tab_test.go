@@ -290,7 +290,7 @@ func (b *tab) press(role, name string, in ...within) {
 	b.Helper()
 	for tries := 1; ; tries++ {
 		e := b.await("enabled", role, name, in)
-		err := e.Timeout(patience/10).Click(proto.InputMouseButtonLeft, 1)
+		err := clickStill(e.Timeout(patience / 10))
 		if err == nil {
 			return
 		}
@@ -298,6 +298,18 @@ func (b *tab) press(role, name string, in ...within) {
 			b.Fatalf("press %s %q: %v; the page says:\n%s", role, name, err, b.text())
 		}
 	}
+}
+
+// clickStill points at something, and clicks it when it does not move any more, as a person
+// does: what the pointer left may give its room back.
+func clickStill(e *rod.Element) error {
+	if err := e.Hover(); err != nil {
+		return err
+	}
+	if err := e.WaitStableRAF(); err != nil {
+		return err
+	}
+	return e.Click(proto.InputMouseButtonLeft, 1)
 }
 
 // fill writes into a field in place of what is there.

@@ -24,12 +24,12 @@ type pair struct {
 	deeds            string // folder with what each process has claimed and written
 }
 
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T, archive string) *pair {
 	t.Helper()
 	p := &pair{primary: pgtest.Start(t, pgtest.Options{})}
 	url := p.primary.Database(t)
 	p.standby = p.primary.Standby(t)
-	p.fleetPlace = newFleetPlaceOn(t, url+neturl.QueryEscape(","+p.standby.Socket())+"&target_session_attrs=read-write")
+	p.fleetPlace = newFleetPlaceOn(t, url+neturl.QueryEscape(","+p.standby.Socket())+"&target_session_attrs=read-write", archive)
 	p.deeds = filepath.Join(filepath.Dir(p.dir), "deeds")
 	p.noError(os.Mkdir(p.deeds, 0o700))
 	p.env = append(p.env, historyVariable+"="+p.deeds)
@@ -99,7 +99,7 @@ func (p *pair) logged(machine string) string {
 // its log says what it has spent.
 func TestStandbyPromotedUnderRunner(t *testing.T) {
 	t.Parallel()
-	p := newPair(t)
+	p := newPair(t, unconfigured())
 	p.workOn("poor", append(p.machine("poor"), noKey)) // for whose sake threads are queued
 	p.host = p.serve()
 	started, err := start(p.host, "slow")
@@ -170,4 +170,91 @@ func (p *pair) wantFenced(id thread.ID, run thread.Run, since int64) {
 	if tried == 0 {
 		p.Error("the run that is lost has not tried to write")
 	}
+}
+
+// threeSteps is a thread of three turns. The model takes its time for the second answer, and holds
+// the third back.
+const threeSteps = `
+-- held.txt --
+Be held.
+-- .ai/directives/steps.md --
+` + "```xml" + `
+<directive name="steps" version="1.0.0">
+  <metadata>
+    <model tier="fast" /><limits spend="0.50" />
+    <permissions><execute><tool>rye.file-system.read</tool><tool>rye.file-system.ls</tool></execute></permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Take steps.
+-- model.yaml --
+turns:
+  - match: {first: Take steps, turn: 1}
+    tool_calls: [{name: rye_file_system_ls, input: {path: .}}]
+    usage: {input_tokens: 1000, output_tokens: 100}
+  - match: {first: Take steps, turn: 2}
+    delay: 1500ms
+    tool_calls: [{name: rye_file_system_read, input: {path: held.txt}}]
+    usage: {input_tokens: 2000, output_tokens: 200}
+  - {text: Taken., usage: {input_tokens: 3000, output_tokens: 300}}
+`
+
+// shipped is how much of the transcript of a thread the server has.
+func (p *pair) shipped(id thread.ID) (size int64) {
+	p.Helper()
+	p.row(`SELECT coalesce(max(size), 0) FROM `+p.tables()+`.record_files WHERE thread_id = '`+string(id)+`' AND name = 'transcript.jsonl'`, &size)
+	return size
+}
+
+// grows waits until the server has more of the transcript of a thread, and returns how much.
+func (p *pair) grows(id thread.ID, than int64) (size int64) {
+	p.Helper()
+	p.until(func() (bool, string) {
+		size = p.shipped(id)
+		return size > than, "no checkpoint comes"
+	})
+	return size
+}
+
+// TestStandbyPromotedUnderTurn: the standby that is promoted has a thread as it was a turn
+// ago. The run goes on, and the server gets again what it lacks: one transcript without a
+// hole, and the money of all turns.
+func TestStandbyPromotedUnderTurn(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, threeSteps)
+	first := p.work("one")
+	for _, statement := range []string{ // how long a lease is, is not what is tested
+		`CREATE FUNCTION long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.lease_until := NEW.lease_until + interval '1 hour'; RETURN NEW; END $$`,
+		`CREATE TRIGGER long BEFORE UPDATE ON rye.workers FOR EACH ROW EXECUTE FUNCTION long()`,
+		`UPDATE rye.workers SET draining = draining`,
+	} {
+		_, err := p.rows.Exec(t.Context(), statement)
+		p.noError(err)
+	}
+	p.host = p.serve()
+	started, err := start(p.host, "steps")
+	p.noError(err)
+	id := started.ThreadID
+	p.wantCalls(2)
+	_, run := p.runner(id)
+	knows := p.grows(id, 0)
+	p.stale()
+	p.wantCalls(3)
+	had := p.grows(id, knows)
+	p.failOver()
+	if has := p.shipped(id); has == 0 || has >= had {
+		t.Fatalf("the standby has %d bytes of %d", has, had)
+	}
+	p.model.release()
+	ended := p.wantEndAs(id, thread.Completed)
+	var now string
+	p.row(`SELECT run FROM `+p.tables()+`.threads WHERE thread_id = '`+string(id)+`'`, &now)
+	if now != run || ended.Cost.Turns != 3 {
+		t.Errorf("run %s has ended it after %d turns; it was begun by %s", now, ended.Cost.Turns, run)
+	}
+	p.kept(id)
+	p.wantMoney(id, ended.Cost.Spend)
+	first.signal(syscall.SIGTERM)
+	first.wantLeft()
 }

@@ -34,14 +34,20 @@ type fleetPlace struct {
 
 func newFleetPlace(t *testing.T) *fleetPlace {
 	t.Helper()
-	return newFleetPlaceOn(t, pgtest.Server(t))
+	return newFleetPlaceOn(t, pgtest.Server(t), unconfigured())
 }
 
-func newFleetPlaceOn(t *testing.T, url string) *fleetPlace {
-	t.Helper()
-	before, settings, _ := strings.Cut(loaded, "-- .ai/config") // which other machines would have to accept
+// unconfigured is the project of the load tests without settings, which other machines would
+// have to accept.
+func unconfigured() string {
+	before, settings, _ := strings.Cut(loaded, "-- .ai/config")
 	_, model, _ := strings.Cut(settings, "-- model.yaml --")
-	f := &fleetPlace{place: newPlace(t, before+"-- model.yaml --"+model), url: url}
+	return before + "-- model.yaml --" + model
+}
+
+func newFleetPlaceOn(t *testing.T, url, archive string) *fleetPlace {
+	t.Helper()
+	f := &fleetPlace{place: newPlace(t, archive), url: url}
 	_, err := sign.EnsureState(f.home(), nil)
 	f.noError(err)
 	f.env = append(f.env, storeurl.Variable+"="+f.url)

@@ -89,9 +89,10 @@ func (s *scene) jobs() (n int) {
 	return n
 }
 
-// TestHints: a thread that becomes startable leaves one hint, in its own transaction, when a
-// worker is alive for its project, and none otherwise; the worker hears of each, those of
-// before it came, too. The leader has the project swept, and no schema that only a row names.
+// TestHints: a thread that becomes startable leaves a hint, in its own transaction, when a
+// worker is alive for its project and has taken the one before, and none otherwise; the worker
+// hears of each, those of before it came, too. The leader has the project swept, and no schema
+// that only a row names.
 func TestHints(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -240,6 +241,41 @@ func TestHintIsOfTheTransaction(t *testing.T) {
 	}
 	if after := s.jobs(); inside != 1 || after != 0 {
 		t.Errorf("%d hints in the transaction, %d after it was taken back", inside, after)
+	}
+}
+
+// TestOneHintWaits: threads leave one hint as long as it waits for a worker, and another when
+// a worker is just taking it, who may look before the thread is there.
+func TestOneHintWaits(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	d, err := delivery.Start(t.Context(), delivery.Options{Pool: s.server.Pool()}) // it makes the tables
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.join()
+	for range 3 {
+		s.enqueue("work")
+	}
+	if n := s.jobs(); n != 1 {
+		t.Errorf("%d hints wait", n)
+	}
+	taking, err := s.server.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taking.Exec(t.Context(), `SELECT FROM rye.river_job WHERE kind = 'start' FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	s.enqueue("work")
+	if err := taking.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.jobs(); n != 2 {
+		t.Errorf("%d hints of a thread that comes while the only one is taken", n)
 	}
 }
 

@@ -48,8 +48,17 @@ func (d *database) Recall(
 
 // Write implements [sqlstore.Database].
 func (d *database) Write(ctx context.Context, level sqlstore.Durability, f func(context.Context, *sql.Tx) error) error {
+	return d.write(ctx, level, nil, f)
+}
+
+// WriteFrom implements [sqlstore.Database].
+func (d *database) WriteFrom(ctx context.Context, level sqlstore.Durability, first sqlstore.Statement, f func(context.Context, *sql.Tx) error) error {
+	return d.write(ctx, level, &first, f)
+}
+
+func (d *database) write(ctx context.Context, level sqlstore.Durability, first *sqlstore.Statement, f func(context.Context, *sql.Tx) error) error {
 	err := d.store.again(ctx, func(ctx context.Context) error {
-		return d.transaction(ctx, &opening{lock: d.lock, relaxed: level == sqlstore.Relaxed, behind: d.behind}, f)
+		return d.transaction(ctx, &opening{lock: d.lock, relaxed: level == sqlstore.Relaxed, behind: d.behind, asked: first}, f)
 	})
 	if err == nil {
 		d.committed()

@@ -45,22 +45,28 @@ type conn struct {
 
 	texts *translation
 	next  *opening // of the transaction that BeginTx is asked for
+	first *answer  // came with the beginning of the transaction; nil: none did, or it was read
 }
 
 // opening is how a transaction of this package begins.
 type opening struct {
 	lock    string // the row of locks that it takes; empty: none
 	relaxed bool
-	behind  string           // follows COMMIT
-	first   *sqlstore.Update // goes with the beginning; nil: nothing does
-	changed bool             // whether first has changed a row
-	wait    context.Context  //nolint:containedctx // BeginTx has no other for the wait
-	end     time.Time        // by which it must have ended
-	ticket  ticket           // which it is given
+	behind  string              // follows COMMIT
+	first   *sqlstore.Update    // goes with the beginning; nil: nothing does
+	changed bool                // whether first has changed a row
+	asked   *sqlstore.Statement // goes with the beginning; nil: nothing does
+	wait    context.Context     //nolint:containedctx // BeginTx has no other for the wait
+	end     time.Time           // by which it must have ended
+	ticket  ticket              // which it is given
 }
 
 // QueryContext implements [driver.QueryerContext].
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if first := c.first; first != nil && first.of(query, args) {
+		c.first = nil
+		return first, nil
+	}
 	return c.Conn.QueryContext(ctx, c.texts.of(query), args)
 }
 
@@ -93,7 +99,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) (err error) {
 // to the server at once.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	begin := c.next
-	c.next = nil
+	c.next, c.first = nil, nil
 	if begin == nil {
 		return c.Conn.BeginTx(ctx, opts)
 	}
@@ -110,6 +116,11 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 			begin.changed = done.RowsAffected() == 1
 			return nil
 		})
+	}
+	if begin.asked != nil {
+		if err := c.ask(&batch, *begin.asked); err != nil {
+			return nil, err
+		}
 	}
 	inner := c.Conn.Conn()
 	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil { //nolint:contextcheck // it ends the wait, and ctx the transaction

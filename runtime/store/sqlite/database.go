@@ -86,6 +86,11 @@ func (d *database) Write(ctx context.Context, level sqlstore.Durability, f func(
 	return d.whole(ctx, func() error { return d.File.Write(ctx, synchronous(level), d.complete, f) })
 }
 
+// WriteFrom implements [sqlstore.Database]. There are no round trips.
+func (d *database) WriteFrom(ctx context.Context, level sqlstore.Durability, _ sqlstore.Statement, f func(context.Context, *sql.Tx) error) error {
+	return d.Write(ctx, level, f)
+}
+
 // Update implements [sqlstore.Database]. The answer that is remembered is changed with the
 // row.
 func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqlstore.Update) (changed bool, err error) {

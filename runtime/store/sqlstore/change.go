@@ -42,8 +42,8 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, 
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("apply change: %w", err)
 	}
-	err = r.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
-		rec, err = scanRecord(tx.QueryRowContext(ctx, query, args...))
+	err = r.writeFrom(ctx, Durable, query, args, func(ctx context.Context, tx *sql.Tx, changed row) (err error) {
+		rec, err = scanRecord(changed)
 		if errors.Is(err, sql.ErrNoRows) {
 			return r.refused(ctx, tx, c.To())
 		}
@@ -147,12 +147,21 @@ func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens in
 
 // updateOne runs a guarded update of one row that leaves its state alone.
 func (r *runner) updateOne(ctx context.Context, level Durability, query string, args ...any) error {
-	return r.registry.Write(ctx, level, func(ctx context.Context, tx *sql.Tx) error {
-		changed, err := changeIn(ctx, tx, query, args...)
-		if err != nil || changed {
-			return err
+	return r.writeFrom(ctx, level, query+" RETURNING 1", args, func(ctx context.Context, tx *sql.Tx, changed row) error {
+		err := changed.Scan(new(int))
+		if errors.Is(err, sql.ErrNoRows) {
+			return r.refused(ctx, tx, "")
 		}
-		return r.refused(ctx, tx, "")
+		return err
+	})
+}
+
+// writeFrom writes to the registry, beginning with a statement whose row f is given.
+func (s *Store) writeFrom(
+	ctx context.Context, level Durability, query string, args []any, f func(ctx context.Context, tx *sql.Tx, first row) error,
+) error {
+	return s.registry.WriteFrom(ctx, level, Statement{query, args}, func(ctx context.Context, tx *sql.Tx) error {
+		return f(ctx, tx, tx.QueryRowContext(ctx, query, args...))
 	})
 }
 

@@ -42,6 +42,10 @@ type Database interface {
 	// commits, but for rows that an Update changes. Waiting for the turn ends with ctx; a
 	// transaction that has begun may not, so that its outcome is known.
 	Write(ctx context.Context, level Durability, f func(context.Context, *sql.Tx) error) error
+	// WriteFrom is Write for an f that runs a query of which no statement of f that comes
+	// before it changes the answer. An engine may send it along with the beginning, so that
+	// others do not wait for its round trip.
+	WriteFrom(ctx context.Context, level Durability, first Statement, f func(context.Context, *sql.Tx) error) error
 	// Update runs one statement as a transaction of its own and reports whether it has
 	// changed a row. It need not wait for Writes of others: the conditions of the
 	// statement hold for the row as it is changed, and it reads no other row.
@@ -59,6 +63,12 @@ type Database interface {
 // Question is a query with its one parameter, most often the id of a thread. The
 // parameter of a query without one is empty.
 type Question struct{ Query, Param string }
+
+// Statement is a query that gives one row at most, with its parameters.
+type Statement struct {
+	Query string
+	Args  []any
+}
 
 // Update is one statement that changes at most one row.
 type Update struct {

@@ -54,8 +54,8 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 	if slots > 0 {
 		query, args = enqueueSQL, append(args, slots, 0)
 	}
-	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		rec, err = scanRecord(tx.QueryRowContext(ctx, query, args...))
+	err = s.writeFrom(ctx, Durable, query, args, func(ctx context.Context, tx *sql.Tx, queued row) error {
+		rec, err = scanRecord(queued)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notEnqueued(ctx, tx, id, &rec)
 		}
@@ -129,8 +129,8 @@ const admitSQL = `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2
 func (s *Store) admit(
 	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
-	err = s.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
-		rec, err = scanRecord(tx.QueryRowContext(ctx, admitSQL, millis(at), run, id, slots))
+	err = s.writeFrom(ctx, Local, admitSQL, []any{millis(at), run, id, slots}, func(_ context.Context, _ *sql.Tx, given row) error {
+		rec, err = scanRecord(given)
 		admitted = err == nil
 		if errors.Is(err, sql.ErrNoRows) { // there is no slot, somebody was faster, or it is asked to stop
 			return nil

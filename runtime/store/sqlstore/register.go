@@ -13,7 +13,7 @@ import (
 // Register implements [store.Registry].
 func (s *Store) Register(ctx context.Context, n store.NewThread) (rec thread.Record, created bool, err error) {
 	if err = checkNew(n, n.ID); err == nil {
-		err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err = s.registry.WriteFrom(ctx, Durable, Statement{hasRowSQL, []any{n.ID}}, func(ctx context.Context, tx *sql.Tx) (err error) {
 			rec, created, err = register(ctx, tx, n)
 			return err
 		})
@@ -238,10 +238,12 @@ func refusal(ctx context.Context, q rowQuerier, n store.NewThread) error {
 	return mayStart(ctx, q, n)
 }
 
+const hasRowSQL = `SELECT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?1) OR
+	EXISTS (SELECT 1 FROM deletions WHERE thread_id = ?1)`
+
 // hasRow reports whether an id is taken: by a thread, or by one that was deleted and may
 // still be named.
 func hasRow(ctx context.Context, q rowQuerier, id thread.ID) (has bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?1) OR
-		EXISTS (SELECT 1 FROM deletions WHERE thread_id = ?1)`, id).Scan(&has)
+	err = q.QueryRowContext(ctx, hasRowSQL, id).Scan(&has)
 	return has, err
 }

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
+)
+
+// TestWriteFrom: what a transaction begins with was asked when it began, is given out once,
+// for that query with its values alone, and in the types that database/sql knows. A transaction whose first
+// statement fails leaves the lock to the next.
+func TestWriteFrom(t *testing.T) {
+	t.Parallel()
+	server, st, err := Open(t.Context(), Options{URL: pgtest.Server(t)}, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = st.Close(), server.Close() })
+	d := &database{store: st, lock: "registry", committed: func() {}}
+	const counted = "SELECT count(*), CAST(7 AS INTEGER), CAST(NULL AS TEXT), ?1 FROM shown_plans"
+	asked := sqlstore.Statement{Query: counted, Args: []any{sqlstore.PostgreSQL}}
+	first := func(want int, before string) {
+		t.Helper()
+		err := d.WriteFrom(t.Context(), sqlstore.Durable, asked, func(ctx context.Context, tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO shown_plans (plan_key, digest, shown_at) VALUES (?, '', 1)", before); err != nil {
+				return err
+			}
+			for _, want := range []int{want, want + 1} { // the second is asked now
+				var rows, seven int
+				var null sql.NullString
+				var text string
+				if err := tx.QueryRowContext(ctx, "SELECT 8").Scan(&seven); err != nil || seven != 8 {
+					t.Errorf("another query gives %d, %v", seven, err)
+				}
+				err := tx.QueryRowContext(ctx, counted, "other").Scan(&rows, &seven, &null, &text)
+				if err != nil || text != "other" {
+					t.Errorf("with another value it gives %q, %v", text, err)
+				}
+				err = tx.QueryRowContext(ctx, counted, asked.Args...).Scan(&rows, &seven, &null, &text)
+				if err != nil || rows != want || seven != 7 || null.Valid || text != "postgres" {
+					t.Errorf("%d rows, %d, %v, %q, %v; want %d rows", rows, seven, null, text, err, want)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first(0, "a")
+	failing := sqlstore.Statement{Query: "SELECT 1 / (count(*) - 1) FROM shown_plans"}
+	err = d.WriteFrom(t.Context(), sqlstore.Durable, failing, func(context.Context, *sql.Tx) error { return errors.New("was run") })
+	if !isDivision(err) {
+		t.Errorf("a division by zero: %v", err)
+	}
+	first(1, "b")
+}
+
+func isDivision(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "22012"
+}

@@ -237,14 +237,15 @@ func (c *Cluster) configure(t testing.TB, o Options) error {
 	if err = errors.Join(err, file.Close()); err != nil || !o.Passwords && o.From == "" {
 		return err
 	}
-	rules := "local all " + owner + " trust\n" //nolint:dupword // databases and roles
+	everything := strings.Repeat("all\t", 2) // databases and roles
+	rules := "local all " + owner + " trust\n"
 	others := "trust"
 	if o.Passwords {
 		others = "scram-sha-256"
 	}
-	rules += "local\tall\tall\t" + others + "\n"
+	rules += "local\t" + everything + others + "\n"
 	if o.From != "" {
-		rules += "host\tall\tall\t" + o.From + "\ttrust\n"
+		rules += "host\t" + everything + o.From + "\ttrust\n"
 	}
 	return os.WriteFile(filepath.Join(c.data(), "pg_hba.conf"), []byte(rules), 0o600)
 }

@@ -133,7 +133,10 @@ func (d *Desk) find(ctx context.Context, r Request, so string) (rec thread.Recor
 		return rec, meta, tool.Faultf(tool.CodeUnsupported, "thread %s has no workspace: it works in the project itself", rec.ThreadID).
 			With("thread_id", rec.ThreadID).WithHint("What it changed is there already. A thread started with workspace \"worktree\" has one.")
 	}
-	return rec, meta, nil
+	if err = d.Threads.Workspaces.Receive(ctx, *meta.Workspace); err != nil {
+		err = threads.Fault(err)
+	}
+	return rec, meta, err
 }
 
 // told says what a caller can do about an error.
@@ -144,8 +147,22 @@ func (d *Desk) told(rec thread.Record, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return threads.Fault(err)
 	}
+	if rec.Worker != "" {
+		return onWorker(rec)
+	}
 	return tool.Faultf(tool.CodeNotFound, "thread %s has not made its workspace yet", rec.ThreadID).With("thread_id", rec.ThreadID).
 		WithHint("wait_threads waits for it")
+}
+
+// onWorker says where the workspace of a thread is that is not here.
+func onWorker(rec thread.Record) error {
+	f := tool.Faultf(tool.CodeNotFound, "the workspace of thread %s is on worker %s, and what has changed in it has not come here", rec.ThreadID, rec.Worker).
+		With("thread_id", rec.ThreadID).With("worker", rec.Worker)
+	if !rec.Status.Terminal() {
+		return f.WithHint("It comes with the end of the thread: wait_threads waits for it.")
+	}
+	return f.WithHint("resume_thread has it go on, and its end sends the changes. Or apply them in the checkout of that machine.").
+		WithTry("rye-mcp threads diff %s, on the machine of worker %s", rec.ThreadID, rec.Worker)
 }
 
 // nothingLeft reports whether an error says that a thread which has ended has no workspace:
@@ -156,6 +173,9 @@ func nothingLeft(rec thread.Record, meta thread.Meta, err error) (*workspace.Gon
 	}
 	if gone, ok := errors.AsType[*workspace.GoneError](err); ok {
 		return gone, true
+	}
+	if rec.Worker != "" && !(rec.Outcome != nil && rec.Outcome.Changes != nil && rec.Outcome.Changes.Count() == 0) {
+		return nil, false // it is on another machine, as it was when the thread died
 	}
 	return &workspace.GoneError{NotMade: meta.Workspace.Baseline == ""}, true
 }

@@ -25,7 +25,11 @@ func (d *Desk) Unapplied(ctx context.Context, rec thread.Record) string {
 	if w == nil {
 		return ""
 	}
-	changes, err := d.Threads.Workspaces.Changes(ctx, *w)
+	err := d.Threads.Workspaces.Receive(ctx, *w)
+	var changes thread.Changes
+	if err == nil {
+		changes, err = d.Threads.Workspaces.Changes(ctx, *w)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""

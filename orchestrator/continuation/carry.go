@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
@@ -100,7 +101,9 @@ func (c *Call) manifest(
 		return m, err
 	}
 	for _, kept := range artifacts {
-		m.Artifacts = append(m.Artifacts, facts.Artifact(kept.Name, kept.Size))
+		if !strings.HasSuffix(kept.Name, thread.BundleSuffix) {
+			m.Artifacts = append(m.Artifacts, facts.Artifact(kept.Name, kept.Size))
+		}
 	}
 	m.Children, err = c.StartedBy(ctx, chain)
 	m.Children = slices.DeleteFunc(m.Children, func(child handoff.Child) bool { return child.Directive == summaryDirective })

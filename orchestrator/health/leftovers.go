@@ -81,7 +81,7 @@ func (r *reconciling) orphans(id thread.ID) (names []string, err error) {
 	}
 	words := []string{string(id)}
 	for _, a := range list {
-		if hash, ours := hashIn(a.Name); ours {
+		if hash, ours := hashIn(a.Name); ours && path.Ext(a.Name) != thread.BundleSuffix {
 			names, words = append(names, a.Name), append(words, artifact.Ref(hash))
 		}
 	}

@@ -353,7 +353,7 @@ func (s *Sweeper) bury(
 		s.stopRemains(ctx, id, outcome, report)
 		s.takeBackSummary(rec, outcome)
 	}
-	tidy := s.sumWorkspace(ctx, left, &outcome)
+	tidy := s.sumWorkspace(ctx, s.Finisher.Records.By(by.Of()), &outcome)
 	s.Log.Debug().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
 		Msg("settling a thread whose process is gone")
 	after, err := s.Finisher.Finish(ctx, by, w, outcome, cost)

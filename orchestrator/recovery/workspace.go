@@ -7,10 +7,11 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 )
 
 // sumWorkspace adds to the end of a dead thread what it has changed in a workspace of its
-// own. Tidy, called when that is recorded, removes a workspace without changes.
+// own, and sends it to other machines. Tidy, called when that is recorded, removes a workspace without changes.
 func (s *Sweeper) sumWorkspace(ctx context.Context, left records.Thread, o *thread.Outcome) (tidy func()) {
 	none := func() {}
 	meta, err := left.Meta().Read()
@@ -25,6 +26,9 @@ func (s *Sweeper) sumWorkspace(ctx context.Context, left records.Thread, o *thre
 		return none
 	default:
 		o.Changes = &changes
+		if err := workspace.Send(ctx, s.Workspaces, left, &meta); err != nil {
+			s.Log.Warn().Err(err).Str("thread_id", string(left.ID())).Msg("other machines cannot have what a dead thread has changed in its workspace")
+		}
 		if changes.Count() > 0 {
 			return none
 		}

@@ -175,10 +175,11 @@ func capabilitiesOf(of records.Thread) ([]byte, error) {
 	return text, nil
 }
 
+// artifactsOf are the artifacts of a thread that its model can read.
 func artifactsOf(of records.Thread) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	err := of.Artifacts().Each(func(name string, open func() (records.Reader, error)) error {
-		if strings.HasPrefix(name, ".") { // it is being written
+		if strings.HasPrefix(name, ".") || strings.HasSuffix(name, thread.BundleSuffix) { // it is being written, or has the project's files
 			return nil
 		}
 		var err error

@@ -76,6 +76,9 @@ func (c *Call) makeReady(
 	if err == nil {
 		err = c.Threads.HoldItems(ctx, meta)
 	}
+	if err == nil {
+		err = c.Threads.SendWorkspace(ctx, rec, &meta)
+	}
 	if err != nil {
 		return rec, meta, errors.Join(err, c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta))
 	}

@@ -3,6 +3,7 @@
 package folder
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -299,6 +300,9 @@ func share(from, to string) error {
 func extensionOf(content []byte) string {
 	if utf8.Valid(content) {
 		return ".txt"
+	}
+	if bytes.HasPrefix(content, []byte("# v")) && bytes.Contains(content[:min(len(content), 20)], []byte(" git bundle\n")) {
+		return thread.BundleSuffix
 	}
 	switch http.DetectContentType(content) {
 	case "image/png":

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -67,6 +68,9 @@ func (w *workplace) sum(ctx context.Context, r *run, o *thread.Outcome) {
 		return
 	}
 	o.Changes, w.clean = &changes, changes.Count() == 0
+	if err := workspace.Send(ctx, r.Workspaces, r.records(), &r.meta); err != nil {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("other machines cannot have what has changed in the workspace: %v", err))
+	}
 }
 
 // close leaves the workspace, which goes when there is nothing in it to apply.

@@ -18,6 +18,20 @@ type Workspace struct {
 	Copied bool `json:"copied,omitempty"`
 	// Baseline is the commit that it began with; empty before it was made.
 	Baseline string `json:"baseline,omitempty"`
+	// Bundle names the artifact of Of in which Baseline travels to other machines, by the
+	// SHA-256 of its content; empty: it was made where the thread runs.
+	Bundle string `json:"bundle,omitempty"`
+	// Prefix is the folder of the project in Baseline, with slashes, where that travels.
+	Prefix string `json:"prefix,omitempty"`
+	// Base is the commit that changes are counted from at the beginning, where it travels.
+	Base string `json:"base,omitempty"`
+	// Result is the commit of what the thread has left, and ResultBase what its changes are
+	// counted from. ResultBundle names the artifact in which it travels, ResultOf the thread
+	// that has it. Empty: nothing has changed, or nobody could look.
+	Result       string `json:"result,omitempty"`
+	ResultBase   string `json:"result_base,omitempty"`
+	ResultBundle string `json:"result_bundle,omitempty"`
+	ResultOf     ID     `json:"result_of,omitempty"`
 }
 
 // WorkspaceWorktree is a working tree of git.
@@ -43,6 +57,8 @@ type Changes struct {
 	Added    int `json:"added"`
 	Modified int `json:"modified"`
 	Deleted  int `json:"deleted"`
+	// Branch is the one of git that they lie on, in the workspace's own repository.
+	Branch string `json:"branch,omitempty"`
 	// Files are the first ones, each with A, M or D before its path.
 	Files []string `json:"files,omitempty" jsonschema:"A added, M modified, D deleted"`
 }
@@ -72,3 +88,20 @@ func (w *Workspace) Copy(id ID, into *Workspace) *Workspace {
 func (m Meta) OwnWorkspace() bool {
 	return m.Workspace != nil && (m.Workspace.Of == m.ThreadID || m.Workspace.Of == m.ChainRootID)
 }
+
+// Branch is the branch of git that the files of a workspace are checked out on, in a
+// repository of its own: the thread's id below rye/, without what no ref of git may have.
+func (w *Workspace) Branch() string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.-", r)) {
+			return r
+		}
+		return '-'
+	}, string(w.Of))
+	name = strings.NewReplacer("/.", "/-", "..", "--", ".lock/", "-lock/").Replace("/" + name + "/")
+	return "rye" + strings.TrimSuffix(name, "/")
+}
+
+// BundleSuffix ends the names of artifacts that a workspace travels in. No model is told of
+// them, and no recording has them.
+const BundleSuffix = ".gitb"

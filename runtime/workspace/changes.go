@@ -152,7 +152,11 @@ func (l *Local) Changes(ctx context.Context, w thread.Workspace) (thread.Changes
 		return thread.Changes{}, err
 	}
 	defer done()
-	return summed(now.changes), nil
+	all := summed(now.changes)
+	if len(now.changes) > 0 {
+		all.Branch = now.Workspace.Branch()
+	}
+	return all, nil
 }
 
 // summed counts changes and names the first ones.

@@ -55,8 +55,13 @@ func (l *Local) Enter(ctx context.Context, w thread.Workspace) (thread.Workspace
 	}
 	defer unlock()
 	a, err := s.present()
-	if isMissing(err) {
+	switch {
+	case isMissing(err) && s.comes(a):
+		a, err = s.makeReceived(ctx)
+	case isMissing(err):
 		a, err = s.make(ctx, a)
+	case err == nil && s.isBehind(a):
+		a, err = s.makeAgain(ctx, a)
 	}
 	if err != nil {
 		return w, tool.Work{}, nil, err
@@ -76,10 +81,8 @@ type source struct {
 // make makes the files of a workspace. The caller holds its lock. What a crash has left
 // is made again.
 func (s *space) make(ctx context.Context, before about) (about, error) {
-	for _, part := range []string{s.tree(), s.git(), s.lent(), s.index()} {
-		if err := removeAll(part); err != nil {
-			return before, err
-		}
+	if err := s.clear(); err != nil {
+		return before, err
 	}
 	src, done, err := s.source(ctx)
 	if err != nil {
@@ -105,11 +108,27 @@ func (s *space) make(ctx context.Context, before about) (about, error) {
 	}
 	s.Crashpoints.At(CrashMakeFiles)
 	a := about{Workspace: s.is, Prefix: src.repo.Prefix, Base: cmp.Or(src.base, commit), AppliedAt: before.AppliedAt}
-	a.Workspace.Baseline = commit
+	a.Workspace = s.madeHere(commit)
 	if err := os.MkdirAll(s.work(a).Root, 0o700); err != nil { // a project without files
 		return before, err
 	}
 	return a, s.write(a)
+}
+
+// madeHere is the workspace as it begins with a commit that has not travelled.
+func (s *space) madeHere(commit string) thread.Workspace {
+	w := s.is
+	return thread.Workspace{Type: w.Type, Name: w.Name, Of: w.Of, From: w.From, Copied: w.Copied, Baseline: commit}
+}
+
+// clear removes what a crash, or another workspace of the name, has left.
+func (s *space) clear() error {
+	for _, part := range []string{s.tree(), s.git(), s.lent(), s.index()} {
+		if err := removeAll(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // source finds what the workspace begins with. Done lets go of it.
@@ -264,8 +283,14 @@ func (s *space) checkOut(ctx context.Context, g *git, commit string) error {
 	if err := copySmall(s.index(), filepath.Join(s.git(), "index")); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(s.git(), "HEAD"), []byte(commit+"\n"), 0o600); err != nil {
+	branch := "refs/heads/" + s.is.Branch()
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(s.git(), branch)), 0o700); err != nil {
 		return err
+	}
+	for name, text := range map[string]string{branch: commit, "HEAD": "ref: " + branch} {
+		if err := os.WriteFile(filepath.Join(s.git(), name), []byte(text+"\n"), 0o600); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(filepath.Join(s.tree(), ".git"), []byte("gitdir: "+s.git()+"\n"), 0o600)
 }

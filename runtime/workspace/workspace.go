@@ -25,6 +25,15 @@ type Workspaces interface {
 	// Enter makes a workspace, or finds it, and has this process work in it until leave
 	// is called. The result says with what it began.
 	Enter(ctx context.Context, w thread.Workspace) (now thread.Workspace, work tool.Work, leave func(), err error)
+	// Pack records what a workspace is to begin with, for the machine that makes it: the
+	// result has its commit, and the bundle what that machine may lack. Where the threads
+	// of the project run on this machine alone the bundle is empty, and nothing is recorded.
+	Pack(ctx context.Context, w thread.Workspace) (now thread.Workspace, bundle []byte, err error)
+	// PackResult is Pack for what the thread has left.
+	PackResult(ctx context.Context, w thread.Workspace) (now thread.Workspace, bundle []byte, err error)
+	// Receive makes the workspace here as its thread has left it on another machine, by what
+	// travels. Where it is here already nothing is done.
+	Receive(ctx context.Context, w thread.Workspace) error
 	// Changes tells what has changed. The error of a workspace that is not there wraps
 	// fs.ErrNotExist.
 	Changes(ctx context.Context, w thread.Workspace) (thread.Changes, error)
@@ -54,6 +63,9 @@ type Local struct {
 	LeftOut func(path string) bool // files of the project, by slash path, that no workspace needs; may be nil
 	Program string                 // git; empty: the one of PATH
 	Now     func() time.Time
+	// Bundles loads a bundle that a thread has among its artifacts; nil: the threads of the
+	// project run on this machine alone.
+	Bundles func(of thread.ID, name string) ([]byte, error)
 	// Crashpoints is told of [Crashpoints].
 	Crashpoints thread.Crashpoints
 }
@@ -112,6 +124,9 @@ type about struct {
 	AppliedAt time.Time `json:"applied_at,omitzero"`
 	// Gone says that the files were removed, as there was nothing in them to apply.
 	Gone bool `json:"gone,omitempty"`
+	// Result is what the files were when the thread last ended, here or on the machine that
+	// they came from; see [thread.Workspace].
+	Result string `json:"result,omitempty"`
 }
 
 // read reads workspace.json. Without one the error wraps fs.ErrNotExist.

@@ -23,11 +23,15 @@ import (
 // newWorkspaces are the workspaces of the threads of a project.
 func newWorkspaces(sys System, p *project) *workspace.Local {
 	renderings := filepath.ToSlash(filepath.Join(".ai", "knowledge", filepath.FromSlash(item.ThreadRecords))) + "/"
-	return &workspace.Local{
+	l := &workspace.Local{
 		Project: p.path, User: p.state.finder.User, Seal: func() *place.Seal { return p.state.Home().Seal },
 		Environ: slices.Concat(sys.Outer, sys.Environ), Now: sys.Now, Crashpoints: sys.Crashpoints,
 		LeftOut: func(path string) bool { return strings.HasPrefix(path, renderings) },
 	}
+	if p.state.site.shared() {
+		l.Bundles = func(of thread.ID, name string) ([]byte, error) { return p.records().Of(of).Artifacts().Load(name) }
+	}
+	return l
 }
 
 func newThreadsDiffCommand(sys System, opts *options) *cobra.Command {

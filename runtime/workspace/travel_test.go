@@ -172,7 +172,7 @@ func TestAttackBundle(t *testing.T) {
 		code   tool.Code
 	}{
 		"altered": {func(_ *house, _ *thread.Workspace, data []byte) []byte {
-			return append(bytes.Clone(data[:len(data)-1]), data[len(data)-1]^1)
+			return bytes.Replace(data, []byte(" "), []byte(" of another "), 3) // where git reads no more
 		}, tool.CodeIntegrity},
 		"none": {func(*house, *thread.Workspace, []byte) []byte { return nil }, tool.CodeIntegrity},
 		"its pack altered, and named anew": {func(_ *house, w *thread.Workspace, data []byte) []byte {

@@ -174,7 +174,7 @@ func nothingLeft(rec thread.Record, meta thread.Meta, err error) (*workspace.Gon
 	if gone, ok := errors.AsType[*workspace.GoneError](err); ok {
 		return gone, true
 	}
-	if rec.Worker != "" && !(rec.Outcome != nil && rec.Outcome.Changes != nil && rec.Outcome.Changes.Count() == 0) {
+	if rec.Worker != "" && (rec.Outcome == nil || rec.Outcome.Changes == nil || rec.Outcome.Changes.Count() > 0) {
 		return nil, false // it is on another machine, as it was when the thread died
 	}
 	return &workspace.GoneError{NotMade: meta.Workspace.Baseline == ""}, true

@@ -116,7 +116,7 @@ func (l *Local) PackResult(ctx context.Context, w thread.Workspace) (thread.Work
 		return w, nil, err
 	}
 	w.ResultBase, w.Result, w.ResultBundle = now.Base, commit, nameOf(data)
-	now.about.Result = commit
+	now.Result = commit
 	return w, data, s.write(now.about)
 }
 

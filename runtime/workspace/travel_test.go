@@ -172,7 +172,9 @@ func TestAttackBundle(t *testing.T) {
 		code   tool.Code
 	}{
 		"altered": {func(_ *house, _ *thread.Workspace, data []byte) []byte {
-			return bytes.Replace(data, []byte(" "), []byte(" of another "), 3) // where git reads no more
+			data = bytes.Clone(data)
+			data[bytes.IndexByte(data, '\n')+len("\n-")+len(w.Baseline)+1] ^= 1 // in a comment: git would take it
+			return data
 		}, tool.CodeIntegrity},
 		"none": {func(*house, *thread.Workspace, []byte) []byte { return nil }, tool.CodeIntegrity},
 		"its pack altered, and named anew": {func(_ *house, w *thread.Workspace, data []byte) []byte {

@@ -171,7 +171,7 @@ func TestAttackBundle(t *testing.T) {
 		change func(here *house, w *thread.Workspace, data []byte) []byte
 		code   tool.Code
 	}{
-		"altered": {func(_ *house, _ *thread.Workspace, data []byte) []byte {
+		"altered": {func(_ *house, w *thread.Workspace, data []byte) []byte {
 			data = bytes.Clone(data)
 			data[bytes.IndexByte(data, '\n')+len("\n-")+len(w.Baseline)+1] ^= 1 // in a comment: git would take it
 			return data

@@ -163,8 +163,7 @@ func TestTravelBehind(t *testing.T) {
 	shows(end("third\n"), "of this machine")
 }
 
-// TestAttackBundle: a bundle that is not the one that was made is refused, and leaves nothing
-// in the repository.
+// TestAttackBundle: somebody who can write on the server puts another bundle in the place of a workspace's. It is refused, and leaves nothing in the repository.
 func TestAttackBundle(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -48,7 +48,7 @@ var (
 const (
 	mostOfGuide       = 12 << 10 // bytes, so that one fetch answers with all of it
 	mostOfDescription = 140      // characters
-	mostOfReadme      = 235      // lines
+	mostOfReadme      = 240      // lines
 )
 
 // guideModel answers where a guide has no model of its own.

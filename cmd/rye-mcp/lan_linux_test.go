@@ -51,8 +51,8 @@ func ownNetwork(t *testing.T) bool {
 	return false
 }
 
-// networkOfItsOwn are the attributes of a process with a network of its own. Who is not
-// root has it in a user namespace, under the same number: PostgreSQL does not run as root.
+// networkOfItsOwn are the attributes of a process with a network of its own. A user
+// who is not root has it in a user namespace, under the same number: PostgreSQL does not run as root.
 func networkOfItsOwn(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}

@@ -22,7 +22,7 @@ type killedSender struct {
 }
 
 // TestKilledSender: a sender's process is killed between every two steps in the life of a
-// thread: made, a turn, ended, deleted. Whoever sends next, here a person's sync, brings the
+// thread: made, a turn, ended, deleted. The next sender, here a person's sync, brings the
 // copy to what the thread is, with everything once.
 func TestKilledSender(t *testing.T) {
 	t.Parallel()

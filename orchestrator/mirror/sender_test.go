@@ -215,7 +215,7 @@ func (o overtaken) Sent(ctx context.Context, id thread.ID) (mine bool, err error
 }
 
 // TestSentTwice: at each step of a sender another machine, which has got the turn, sends the
-// same thread as it is by then. Whoever sends next leaves what the thread is, with everything
+// same thread as it is by then. The next sender leaves what the thread is, with everything
 // once.
 func TestSentTwice(t *testing.T) {
 	t.Parallel()

@@ -2,13 +2,12 @@ package finish
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"math"
 	"path"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // Entry is a file among the knowledge entries about threads.
@@ -90,14 +89,8 @@ func (s *someOf) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !lists {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.ErrUnsupported}
 	}
-	entries, err := folder.ReadDir(s.most + 1)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if len(entries) > s.most {
-		s.cut, entries = true, entries[:s.most]
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	entries, more, err := regular.ListSome(folder, s.most)
+	s.cut = s.cut || more
 	return entries, err
 }
 

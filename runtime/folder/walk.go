@@ -2,7 +2,6 @@ package folder
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // Found is a thread folder as it lies on disk.
@@ -121,14 +121,8 @@ func (w *walker) read(dir string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	entries, err := f.ReadDir(w.most + 1)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if len(entries) > w.most {
-		w.cut, entries = true, entries[:w.most]
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	entries, more, err := regular.ListSome(f, w.most)
+	w.cut = w.cut || more
 	return entries, err
 }
 

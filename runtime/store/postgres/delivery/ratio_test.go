@@ -45,7 +45,7 @@ type idleFleet struct {
 	over  chan struct{} // closed when all have ended
 }
 
-// Who there is.
+// The processes of the fleet.
 const (
 	idleStarters, startsAtOnce = 2, 4
 	idleWorkers, idleSlots     = 2, 8

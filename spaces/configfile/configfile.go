@@ -103,7 +103,7 @@ func open(above, name, linked string, mode fs.FileMode) (*File, error) {
 	f := &File{Path: filepath.Join(above, filepath.FromSlash(name)), Linked: linked, root: root, name: name, mode: mode}
 	err = f.checkFolders()
 	if err == nil {
-		f.Content, f.info, err = f.read()
+		f.Content, f.info, err = f.readStill()
 	}
 	if err != nil {
 		_ = root.Close()
@@ -135,7 +135,23 @@ func (f *File) checkFolders() error {
 	return nil
 }
 
-// read reads the file, if there is one.
+// replacedReads is how often a file may be replaced while it is opened. A program that
+// writes it again and again holds nobody up for longer.
+const replacedReads = 100
+
+// readStill reads the file, again when it was replaced between the look at it and its
+// opening: the first read has nothing that a change could be lost against.
+func (f *File) readStill() (content []byte, info fs.FileInfo, err error) {
+	for range replacedReads {
+		if content, info, err = f.read(); !errors.Is(err, ErrChanged) {
+			break
+		}
+	}
+	return content, info, err
+}
+
+// read reads the file, if there is one. The error is [ErrChanged] when it was replaced
+// meanwhile.
 func (f *File) read() ([]byte, fs.FileInfo, error) {
 	info, err := f.root.Lstat(f.name)
 	switch {

@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -27,7 +29,7 @@ func (s ownServer) Close() error { return errors.Join(s.Store.Close(), s.server.
 var shared = crowdtest.Engine{
 	Make: pgtest.Server,
 	Open: func(ctx context.Context, url string) (store.Store, error) {
-		s, err := postgres.Connect(ctx, postgres.Options{URL: url, Connections: 2})
+		s, err := postgres.Connect(ctx, postgres.Options{URL: url, Connections: 2, Application: crowdMember})
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +46,24 @@ var shared = crowdtest.Engine{
 		}
 		return pgx.CollectRows(rows, pgx.RowTo[thread.ID])
 	},
-	Lock: crowdtest.Locks(process.Acquire, process.ErrLocked),
+	Alone: alone,
+	Lock:  crowdtest.Locks(process.Acquire, process.ErrLocked),
+}
+
+// crowdMember is what this process calls its sessions.
+var crowdMember = fmt.Sprintf("rye-mcp (process %d)", os.Getpid())
+
+// alone waits until the server has let go of all sessions of other processes: it goes on
+// with what a killed process has asked for.
+func alone(ctx context.Context, s store.Store) error {
+	for others := true; others; {
+		err := s.(ownServer).Pool().QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend' AND NOT starts_with(application_name, $1))`, crowdMember).Scan(&others)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestLedgerSurvivesKills(t *testing.T) {

@@ -23,6 +23,9 @@ type Engine struct {
 	Open func(ctx context.Context, place string) (store.Store, error)
 	// Budgeted are the threads that have a budget, in the order of their ids.
 	Budgeted func(ctx context.Context, s store.Store) ([]thread.ID, error)
+	// Alone waits until no other process has work at the store of s, after all others have
+	// ended; nil: the work of a process ends with it.
+	Alone func(ctx context.Context, s store.Store) error
 	// Lock takes a lock of this process, or returns an error that wraps [store.ErrTaken].
 	Lock func(path string) (release func() error, err error)
 }
@@ -108,6 +111,17 @@ func (e Engine) open(t testing.TB, place string) store.Store {
 		}
 	})
 	return s
+}
+
+// awaitAlone waits until nothing of the processes that have ended goes on.
+func (e Engine) awaitAlone(t *testing.T, s store.Store) {
+	t.Helper()
+	if e.Alone == nil {
+		return
+	}
+	if err := e.Alone(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
 }
 
 var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)

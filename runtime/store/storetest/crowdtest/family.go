@@ -101,6 +101,7 @@ func (e Engine) LedgerOfFamilies(t *testing.T) {
 				}
 				f.players[i].AwaitEnd(t, true)
 				if n == len(f.players)-1 { // nobody writes, and not everything is settled
+					e.awaitAlone(t, f.store)
 					e.checkRestored(t, e.everyBudget(t, f.store))
 				}
 				f.settleDead(i)

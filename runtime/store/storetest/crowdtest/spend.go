@@ -173,6 +173,7 @@ func (e Engine) LedgerSurvivesKills(t *testing.T) {
 		}
 		p.AwaitEnd(t, i%3 != 0)
 	}
+	e.awaitAlone(t, s)
 	e.endAll(t, s, rng)
 	e.checkLedger(t, s, said)
 }

@@ -88,22 +88,15 @@ func (w *Worker) stop(ctx context.Context, p *Project, id thread.ID) {
 func (w *Worker) watchLeases(ctx context.Context, own *fleet.Lease) {
 	tick := time.NewTicker(w.Fleet.Renewal())
 	defer tick.Stop()
-	w.sweep(ctx)
-	var alive map[thread.Incarnation]bool
+	seen := leases{own: own.Incarnation}
 	for {
 		w.knows(ctx)
 		now, err := w.Fleet.Leases(ctx)
 		if err != nil && ctx.Err() == nil {
 			w.Log.Warn().Err(err).Msg("cannot look at the leases of others")
 		}
-		if err == nil {
-			for before := range alive {
-				if !now[before] && before != own.Incarnation {
-					w.sweep(ctx)
-					break
-				}
-			}
-			alive = now
+		if err == nil && seen.look(now) {
+			seen.done(w.sweep(ctx))
 		}
 		select {
 		case <-tick.C:
@@ -121,11 +114,19 @@ func (w *Worker) SweepProject(ctx context.Context, p *Project) error {
 	return errors.Join(dead, expired)
 }
 
-// sweep settles the threads of the projects that nobody runs any more.
-func (w *Worker) sweep(ctx context.Context) {
+// sweep settles the threads of the projects that nobody runs any more. It returns whether it
+// could look at all of them.
+func (w *Worker) sweep(ctx context.Context) (all bool) {
+	all = true
 	for _, p := range w.Projects {
-		if _, err := p.Threads.Sweep(ctx); err != nil && ctx.Err() == nil {
-			w.Log.Error().Err(err).Str("project", p.Name).Msg("could not settle the threads of leases that have run out")
+		if p.AskAgain != nil {
+			p.AskAgain()
+		}
+		if _, err := p.Threads.Sweep(ctx); err != nil {
+			if all = false; ctx.Err() == nil {
+				w.Log.Error().Err(err).Str("project", p.Name).Msg("could not settle all threads of leases that have run out")
+			}
 		}
 	}
+	return all
 }

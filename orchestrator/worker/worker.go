@@ -31,6 +31,8 @@ type Project struct {
 	Fits func(context.Context) error
 	// Held are the threads that live by a lease.
 	Held func(context.Context, thread.Incarnation) ([]fleet.Thread, error)
+	// AskAgain forgets what was answered about leases a moment ago; nil: nothing is remembered.
+	AskAgain func()
 
 	mu   sync.Mutex
 	seen []thread.ID // that lived by the lease at the last look

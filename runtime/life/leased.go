@@ -22,6 +22,7 @@ type Leased struct {
 
 	mu    sync.Mutex
 	asked map[thread.Incarnation]answer
+	round int // of answers that may be remembered
 }
 
 type answer struct {
@@ -54,6 +55,7 @@ func (l *Leased) Held(k Key) (bool, error) {
 func (l *Leased) leased(by thread.Incarnation) (bool, error) {
 	l.mu.Lock()
 	known, ok := l.asked[by]
+	round := l.round
 	l.mu.Unlock()
 	if ok && (!known.alive || time.Since(known.at) < askAgain) {
 		return known.alive, nil
@@ -66,9 +68,21 @@ func (l *Leased) leased(by thread.Incarnation) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if round != l.round {
+		return alive, nil
+	}
 	if l.asked == nil || len(l.asked) >= maxAsked {
 		l.asked = map[thread.Incarnation]answer{}
 	}
 	l.asked[by] = answer{alive, time.Now()}
 	return alive, nil
+}
+
+// AskAgain forgets what the fleet has answered, for a caller that has seen a lease run out
+// since.
+func (l *Leased) AskAgain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.asked)
+	l.round++ // what is being answered now may be older
 }

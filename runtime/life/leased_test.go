@@ -51,3 +51,36 @@ func TestLeased(t *testing.T) {
 		t.Errorf("unreachable: %t, %v", held, err)
 	}
 }
+
+// TestLeasedAskAgain: whoever has seen a lease run out gets no older answer, not even one that is
+// under way.
+func TestLeasedAskAgain(t *testing.T) {
+	t.Parallel()
+	other := thread.NewIncarnation()
+	alive, meanwhile := true, func() {}
+	l := &life.Leased{Life: newLocal(t), Own: func() thread.Incarnation { return "" }, Alive: func(context.Context, thread.Incarnation) (bool, error) {
+		answer := alive
+		meanwhile()
+		return answer, nil
+	}}
+	held := func() bool {
+		t.Helper()
+		held, err := l.Held(life.Key{Thread: "work-1", Run: other.NewRun()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	held()
+	alive = false
+	l.AskAgain()
+	if held() {
+		t.Error("an older answer is given")
+	}
+	alive, meanwhile = true, func() { alive = false; l.AskAgain() }
+	l.AskAgain()
+	held()
+	if held() {
+		t.Error("an answer that was under way is given again")
+	}
+}

@@ -37,13 +37,14 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 		p.fleet, own = p.guest, p.guest.Own
 	}
 	p.place.Worker = name
-	p.life = &life.Leased{Life: newLife(p), Own: own, Alive: func(ctx context.Context, i thread.Incarnation) (bool, error) {
+	leased := &life.Leased{Life: newLife(p), Own: own, Alive: func(ctx context.Context, i thread.Incarnation) (bool, error) {
 		f, err := fleetNow(ctx, p)
 		if err != nil {
 			return false, err
 		}
 		return f.Alive(ctx, i)
 	}}
+	p.life, p.askAgain = leased, leased.AskAgain
 }
 
 // underWorker is the worker whose thread this process runs. The environment alone says

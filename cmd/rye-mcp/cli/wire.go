@@ -84,6 +84,7 @@ type project struct {
 	life       life.Life
 	fleet      threads.Fleet // nil: the threads are kept on this machine
 	guest      *worker.Guest // where this process is no worker
+	askAgain   func()        // forgets what was answered about the leases of workers
 	workspaces *workspace.Local
 	// mirroring follows the changes of threads for the user's mirror.
 	mirroring *mirroring

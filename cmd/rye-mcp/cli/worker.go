@@ -209,7 +209,7 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 			return err
 		}
 		w.Projects = append(w.Projects, &worker.Project{
-			Name: name, Schema: schema, Tidy: p.control.Tidy, Threads: p.control.Threads, Queue: p.control.Queue, Stop: p.control.Stop,
+			Name: name, Schema: schema, Tidy: p.control.Tidy, Threads: p.control.Threads, Queue: p.control.Queue, Stop: p.control.Stop, AskAgain: p.askAgain,
 			Fits: func(ctx context.Context) error { return p.rows.Load().Fits(ctx) }, // it was made when the worker opened it
 			Held: func(ctx context.Context, of thread.Incarnation) ([]fleet.Thread, error) {
 				return w.Fleet.Threads(ctx, schema, of)

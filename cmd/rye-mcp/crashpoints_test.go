@@ -2,15 +2,19 @@ package main_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing/fstest"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -31,6 +35,8 @@ const (
 	memoryVariable = "RYE_TEST_MEMORY"
 	// clockVariable is how far the clock of the machine is set forward, as a duration.
 	clockVariable = "RYE_TEST_CLOCK"
+	// newerVariable names the folder of migrations in which a newer version has one more.
+	newerVariable = "RYE_TEST_NEWER"
 )
 
 // testSystem is the machine with the steps observed as the environment says.
@@ -40,6 +46,9 @@ func testSystem() cli.System {
 	memory := sys.Getenv(memoryVariable)
 	if ahead, err := time.ParseDuration(sys.Getenv(clockVariable)); err == nil {
 		sys.Now = func() time.Time { return time.Now().Add(ahead) }
+	}
+	if folder := sys.Getenv(newerVariable); folder != "" {
+		sys.Migrations = newerMigrations(folder)
 	}
 	if trace == "" && point == "" && memory == "" {
 		return sys
@@ -143,4 +152,29 @@ func (p *place) trace() (env []string, steps func() []reached) {
 		}
 		return steps
 	}
+}
+
+// newerMigrations are those of the program, and one more in a folder, which older versions can
+// work beside for as long as they have the tables open.
+func newerMigrations(folder string) fs.FS {
+	all, known := fstest.MapFS{}, 0
+	err := fs.WalkDir(postgres.Migrations(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if path.Dir(name) == folder {
+			known++
+		}
+		text, err := fs.ReadFile(postgres.Migrations(), name)
+		all[name] = &fstest.MapFile{Data: text}
+		return err
+	})
+	if err != nil {
+		panic(err) // what is embedded can be read
+	}
+	table := map[string]string{"migrations": "threads", "migrations/fleet": "rye.workers"}[folder]
+	all[fmt.Sprintf("%s/%04d_newer.sql", folder, known+1)] = &fstest.MapFile{
+		Data: []byte("-- +goose Up\nALTER TABLE " + table + " ADD COLUMN newer text NOT NULL DEFAULT 'x';\n"),
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -398,31 +399,46 @@ func TestWorkerClocks(t *testing.T) {
 	}
 }
 
-// TestWorkerTooOld: a newer version has changed the tables while a worker runs a thread. That
-// ends well; the worker takes nothing more, whose process would refuse the tables, and leaves
-// with an error that says so.
-func TestWorkerTooOld(t *testing.T) {
+// TestWorkerNewer: a worker of a newer version, which changes the tables of the project or of
+// the fleet, joins while an older one runs a thread. That ends well; the older one takes nothing
+// more, whose processes would refuse the tables, and leaves with an error that says so. The newer
+// one takes what is started from then on, by a server of the older version too.
+func TestWorkerNewer(t *testing.T) {
 	t.Parallel()
-	f := newFleetPlace(t)
-	w := f.work("old")
-	f.host = f.serve()
-	id, _ := f.running("slow", "old")
-	var schema string
-	f.row(`SELECT schema_name FROM rye.projects`, &schema)
-	_, err := f.rows.Exec(t.Context(), `ALTER TABLE `+schema+`.threads ADD COLUMN newer text NOT NULL DEFAULT 'x';
-		INSERT INTO `+schema+`.goose_db_version (version_id, is_applied) VALUES (9999, true)`)
-	f.noError(err)
-	f.until(func() (bool, string) {
-		return strings.Contains(w.said(), "takes nothing more"), "the worker does not see it: " + w.said()
-	})
-	f.model.release()
-	f.wantEndAs(id, thread.Completed)
-	for range w.joined { // until it has ended
-	}
-	if err := w.cmd.Wait(); err == nil || !strings.Contains(w.said(), "version 9999") {
-		t.Errorf("it ends with %v and\n%s", err, w.said())
-	}
-	if out, err := f.rye(f.machine("late"), "worker", "--project", ".", "--name", "late"); err == nil || !strings.Contains(out, "version 9999") {
-		t.Errorf("one that comes later says %v and\n%s", err, out)
+	for _, folder := range []string{"migrations", "migrations/fleet"} {
+		t.Run(path.Base(folder), func(t *testing.T) {
+			t.Parallel()
+			f := newFleetPlace(t)
+			older := f.work("older")
+			f.host = f.serve()
+			id, _ := f.running("slow", "older")
+			newer := append(f.machine("newer"), newerVariable+"="+folder)
+			younger := f.workOn("newer", newer)
+			f.until(func() (bool, string) {
+				return strings.Contains(older.said(), "takes nothing more"), "the worker does not see it: " + older.said()
+			})
+			for range 3 { // more than the newer one takes at once
+				brief, err := start(f.host, "brief")
+				f.noError(err)
+				f.wantEndAs(brief.ThreadID, thread.Completed)
+				if status := f.status(brief.ThreadID); status.Worker != "newer" {
+					t.Errorf("%q has run what was started since", status.Worker)
+				}
+			}
+			f.model.release()
+			f.wantEndAs(id, thread.Completed)
+			for range older.joined { // until it has ended
+			}
+			const told = "written by a newer rye-mcp"
+			if err := older.cmd.Wait(); err == nil || !strings.Contains(older.said(), told) {
+				t.Errorf("it ends with %v and\n%s", err, older.said())
+			}
+			if out, err := f.rye(f.machine("late"), "worker", "--project", ".", "--name", "late"); err == nil || !strings.Contains(out, told) {
+				t.Errorf("an older one that comes later says %v and\n%s", err, out)
+			}
+			f.ryes(newer, "threads", "verify", "--all")
+			younger.signal(syscall.SIGTERM)
+			younger.wantLeft()
+		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -94,9 +96,14 @@ func (c *Scheduler) examineOccupants(ctx context.Context, all bool, exits *threa
 }
 
 // complain logs what is wrong with a thread, or with the queue where id is empty.
-// The queue is looked at after every commit, so what does not change is said once.
 func (c *Scheduler) complain(id thread.ID, err error, message string) {
+	c.note(zerolog.ErrorLevel, id, err, message)
+}
+
+// note logs something of a thread. The queue is looked at after every commit, so what does not
+// change is said once.
+func (c *Scheduler) note(level zerolog.Level, id thread.ID, err error, message string) {
 	if before, _ := c.complaints.Swap(id, err.Error()); before != err.Error() {
-		c.Threads.Log.Error().Err(err).Str("thread_id", string(id)).Msg(message)
+		c.Threads.Log.WithLevel(level).Err(err).Str("thread_id", string(id)).Msg(message)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -202,7 +204,7 @@ func (d *dispatch) accepts(rec thread.Record) bool {
 	if err != nil || d.Accepts(meta.Accepted) {
 		return true // its own process says what is wrong with thread.json
 	}
-	d.complain(rec.ThreadID, threads.ErrOtherSettings, "left a queued thread to another machine")
+	d.note(zerolog.WarnLevel, rec.ThreadID, threads.ErrOtherSettings, "left a queued thread to another machine")
 	return false
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -53,6 +54,9 @@ type System struct {
 	// Around is put around the store of threads that other machines have, too. The program
 	// has none; its tests have one that writes down which run has written what.
 	Around func(store.Store) store.Store
+	// Migrations are in place of those of the program, for tables of threads on PostgreSQL. Its
+	// tests have those of a newer one.
+	Migrations fs.FS
 
 	store *storeWish // nil: nobody says where threads are kept but the settings
 }

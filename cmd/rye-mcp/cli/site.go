@@ -228,7 +228,7 @@ func (s site) handOver() *spawn.Store {
 
 // connections are those of this process to the server of a site.
 func (s System) connections(of site) *connections {
-	c := &connections{site: of, now: s.Now}
+	c := &connections{site: of, now: s.Now, migrations: s.Migrations}
 	switch {
 	case s.store == nil || s.store.handed == nil:
 	case s.store.ofThread:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,8 @@ type connections struct {
 	most int // connections of each pool; 0: as many as a server needs
 	// alone is for the process of a thread, which works by one connection.
 	alone bool
+	// migrations are those of the system; nil: of the program.
+	migrations fs.FS
 
 	clock  atomic.Pointer[postgres.Server] // whose time counts
 	mu     sync.Mutex
@@ -128,7 +131,7 @@ func (c *connections) connectEarly(ctx context.Context) {
 
 func (c *connections) options() postgres.Options {
 	return postgres.Options{
-		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()),
+		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()), Migrations: c.migrations,
 	}
 }
 

@@ -84,7 +84,7 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	if err != nil {
 		return err
 	}
-	own := &connections{site: opened[0].state.site, now: sys.Now} // nothing else is in the way of the lease
+	own := &connections{site: opened[0].state.site, now: sys.Now, migrations: sys.Migrations} // nothing else is in the way of the lease
 	defer func() { _ = own.close() }()
 	server, err := own.get(ctx)
 	if err != nil {

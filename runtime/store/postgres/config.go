@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"strconv"
@@ -31,6 +32,8 @@ type Options struct {
 	// Alone is for a process that does one thing after the other: each commit sends its own
 	// hint, in the same request, where else a connection beside sends those of many.
 	Alone bool
+	// Migrations are in place of [Migrations]: a test has those of a newer binary. Nil: those.
+	Migrations fs.FS
 }
 
 // DefaultTimeout of a call. Locks are held for milliseconds.

@@ -23,11 +23,16 @@ import (
 //go:embed migrations/*.sql migrations/fleet/*.sql
 var migrations embed.FS
 
+// Migrations are those of this binary: the files of a project's schema in the folder
+// migrations, and those of the fleet's in migrations/fleet.
+func Migrations() fs.FS { return migrations }
+
 // tables are what a schema must have.
 type tables struct {
 	schema  string
 	folder  string // of migrations
 	project string // name; empty: the tables of the fleet
+	files   fs.FS  // with the folder; nil: those of this binary
 }
 
 var fleet = tables{schema: fleetSchema, folder: "migrations/fleet"}
@@ -36,9 +41,17 @@ func project(name, schema string) tables {
 	return tables{schema: schema, folder: "migrations", project: name}
 }
 
-// known is the newest version that this binary has migrations to.
+// migrations are the files that have the folder.
+func (t tables) migrations() fs.FS {
+	if t.files == nil {
+		return migrations
+	}
+	return t.files
+}
+
+// known is the newest version that there are migrations to.
 func (t tables) known() (int64, error) {
-	files, err := fs.Glob(migrations, t.folder+"/*.sql")
+	files, err := fs.Glob(t.migrations(), t.folder+"/*.sql")
 	return int64(len(files)), err
 }
 
@@ -52,15 +65,22 @@ func (s *Server) upToDate(ctx context.Context, pool *pgxpool.Pool, t tables) err
 }
 
 // Fits returns an error that wraps [store.ErrTooNew] once a newer binary has changed the
-// tables of the project: what this one has open goes on, and its new processes refuse them.
+// tables of the project or of the fleet: what this one has open goes on, and its new processes
+// refuse them.
 func (s *Store) Fits(ctx context.Context) error {
-	current, err := s.server.versionOf(ctx, s.pool, "SELECT "+newestVersion("goose_db_version"))
+	both, err := s.server.bothVersions(ctx, s.pool)
 	if err != nil {
 		return s.server.explain(err)
 	}
-	known, err := project("", s.schema).known()
+	return errors.Join(s.server.check(fleet, both/aMillion), s.server.check(project("", s.schema), both%aMillion))
+}
+
+// check refuses a version that this binary does not know.
+func (s *Server) check(t tables, current int64) error {
+	t.files = s.opts.Migrations
+	known, err := t.known()
 	if err == nil && current > known {
-		err = s.server.tooNew(s.schema, current, known)
+		err = s.tooNew(t.schema, current, known)
 	}
 	return err
 }
@@ -81,32 +101,30 @@ func (s *Server) bothUpToDate(ctx context.Context, pool *pgxpool.Pool, t tables)
 	return s.bothFrom(ctx, t, both)
 }
 
+const aMillion = 1_000_000
+
 // bothVersions is one number of the versions of a project and the fleet, which are far below
 // a million; 0: one is not there.
 func (s *Server) bothVersions(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
-	return s.versionOf(ctx, pool, "SELECT "+newestVersion("goose_db_version")+" + 1000000 * "+newestVersion(fleetSchema+".goose_db_version"))
+	return s.versionOf(ctx, pool, fmt.Sprintf("SELECT %s + %d * %s", newestVersion("goose_db_version"), aMillion, newestVersion(fleetSchema+".goose_db_version")))
 }
 
 // bothFrom is from for both.
 func (s *Server) bothFrom(ctx context.Context, t tables, both int64) error {
-	if err := s.from(ctx, fleet, both/1_000_000); err != nil {
+	if err := s.from(ctx, fleet, both/aMillion); err != nil {
 		return err
 	}
-	return s.from(ctx, t, both%1_000_000)
+	return s.from(ctx, t, both%aMillion)
 }
 
 // from brings a schema from the version that it has to that of this binary.
 func (s *Server) from(ctx context.Context, t tables, current int64) error {
+	t.files = s.opts.Migrations
 	known, err := t.known()
-	switch {
-	case err != nil:
-		return err
-	case current > known:
-		return s.tooNew(t.schema, current, known)
-	case current == known:
-		return nil
+	if err == nil && current < known {
+		return s.migrate(ctx, t)
 	}
-	return s.migrate(ctx, t)
+	return errors.Join(err, s.check(t, current))
 }
 
 // newestVersion is the version that a table of goose tells.
@@ -176,14 +194,14 @@ func (t tables) create(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	files, err := fs.Glob(migrations, t.folder+"/*.sql") // in the order of their numbers
+	files, err := fs.Glob(t.migrations(), t.folder+"/*.sql") // in the order of their numbers
 	if err != nil {
 		return err
 	}
 	var all strings.Builder
 	all.WriteString("BEGIN;\n" + versionsTable)
 	for _, name := range files {
-		text, err := migrations.ReadFile(name)
+		text, err := fs.ReadFile(t.migrations(), name)
 		if err != nil {
 			return err
 		}
@@ -198,7 +216,7 @@ func (t tables) create(ctx context.Context, conn *pgx.Conn) error {
 func (t tables) update(ctx context.Context, config *pgx.ConnConfig) error {
 	db := stdlib.OpenDB(*config)
 	defer db.Close() //nolint:errcheck // nothing is held back
-	files, err := fs.Sub(migrations, t.folder)
+	files, err := fs.Sub(t.migrations(), t.folder)
 	if err != nil {
 		return err
 	}

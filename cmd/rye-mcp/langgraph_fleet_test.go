@@ -81,8 +81,10 @@ func mirrorFromAnywhere(t *testing.T, url string) {
 	if found := copies(p, c, second); len(found) > 0 {
 		t.Errorf("who has no mirror has sent %+v", found)
 	}
+	wantLine(t, p.mustCLI(p.dir, "store", "status"), `mirror +of other machines \([0-9a-f]{12}\): 1 thread due, the oldest for \d+s`)
 	there("threads", "list")
 	wantCopy(p, c, second, "completed")
+	wantLine(t, there("store", "status"), `mirror +(nothing is due|1 thread due, .*)(; \S+ sends)?`)
 
 	// With a worker there, nobody has to do anything; deletions follow.
 	p.worker("sends", has)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -145,8 +146,8 @@ func TestMirroredByLangGraph(t *testing.T) {
 	mirrorFromAnywhere(t, url)
 }
 
-// TestMirrorAway: threads run while the server is away, and all of them are there when it
-// is back.
+// TestMirrorAway: threads run while the server is away, which people are told, and all of
+// them are there when it is back.
 func TestMirrorAway(t *testing.T) {
 	t.Parallel()
 	s := langgraphtest.New(t)
@@ -164,12 +165,23 @@ func TestMirrorAway(t *testing.T) {
 		left, err := processesIn(filepath.Dir(p.dir))
 		return err == nil && len(left) == 0, fmt.Sprint("still there: ", left, err)
 	})
+	wantLine(t, p.mustCLI(p.dir, "store", "status"), `mirror +2 threads due, the oldest for \d+s; the last attempt failed \d+s ago: .* another key \(HTTP 401\)`)
+	wantLine(t, p.mustCLI(p.dir, "store", "check"), `warn +store +mirror: 2 threads due, .*\n +Try: rye-mcp langgraph sync`)
 	s.Fault(nil)
 	p.command("langgraph", "sync")
+	wantLine(t, p.mustCLI(p.dir, "store", "status"), `mirror +nothing is due`)
 	for _, id := range ids {
 		if _, said := wantCopy(p, c, id, "completed"); !strings.HasSuffix(said, " ai:Written.") {
 			t.Errorf("%s says: %s", id, said)
 		}
+	}
+}
+
+// wantLine fails unless an output has lines of a pattern.
+func wantLine(t *testing.T, out, pattern string) {
+	t.Helper()
+	if !regexp.MustCompile(`(?m)^` + pattern + `$`).MatchString(out) {
+		t.Errorf("nothing of %s in\n%s", pattern, out)
 	}
 }
 

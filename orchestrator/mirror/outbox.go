@@ -22,6 +22,8 @@ type Outbox interface {
 	// Sent forgets what was taken. Mine is false when others have got the right to send
 	// meanwhile: the thread is then due again.
 	Sent(context.Context, thread.ID) (mine bool, err error)
+	// Tried keeps what an attempt to send all has met, for people; empty: nothing.
+	Tried(ctx context.Context, failure string) error
 }
 
 // Notes is an outbox of files, of threads that are kept on this machine. A sender holds a
@@ -56,3 +58,6 @@ func (n Notes) Take(_ context.Context, id thread.ID) error { return n.Notes.Take
 func (n Notes) Sent(_ context.Context, id thread.ID) (mine bool, err error) {
 	return true, n.Notes.Sent(id)
 }
+
+// Tried implements [Outbox]. The sender's [Rest] keeps it.
+func (Notes) Tried(context.Context, string) error { return nil }

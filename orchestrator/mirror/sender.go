@@ -63,11 +63,8 @@ func (s *Sender) Run(ctx context.Context) (sum Sent, err error) {
 		}
 		sent, err := s.whileDue(ctx)
 		sum.add(sent)
-		switch {
-		case err == nil:
-			s.Rest.End()
-		case !errors.Is(err, life.ErrHeld):
-			err = errors.Join(err, s.Rest.Longer(s.Now()))
+		if !errors.Is(err, life.ErrHeld) && ctx.Err() == nil {
+			err = errors.Join(err, s.tried(ctx, err))
 		}
 		if err = errors.Join(err, hold.Release()); err != nil {
 			return sum, err
@@ -77,6 +74,33 @@ func (s *Sender) Run(ctx context.Context) (sum Sent, err error) {
 			return sum, err
 		}
 	}
+}
+
+// tried keeps how an attempt went, for the next one and for people.
+func (s *Sender) tried(ctx context.Context, err error) error {
+	failure := failureOf(err)
+	if failure == "" {
+		s.Rest.End()
+	} else if err := s.Rest.Longer(s.Now(), failure); err != nil {
+		return err
+	}
+	return s.Outbox.Tried(ctx, failure)
+}
+
+// failureOf is an error in words that other machines may read: without the server's address,
+// and without what it says.
+func failureOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	failed, is := errors.AsType[*langgraph.Error](err)
+	switch {
+	case is && failed.Status != 0:
+		return fmt.Sprintf("%v (HTTP %d)", failed.Fact, failed.Status)
+	case is:
+		return failed.Fact.Error()
+	}
+	return "an error that mirror.log of the machine that sends tells"
 }
 
 func (s *Sent) add(more Sent) {

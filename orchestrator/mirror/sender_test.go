@@ -326,6 +326,10 @@ func TestServerFaults(t *testing.T) {
 			if w.rest.Over(w.now) == (c.says != "") {
 				t.Errorf("rests: %v", !w.rest.Over(w.now))
 			}
+			failure, at := w.rest.Failed()
+			if (failure != "") != (c.says != "") || failure != "" && !at.Equal(w.now) || strings.Contains(failure, w.Setting()) || c.body != "" && strings.Contains(failure, c.body) {
+				t.Errorf("of the failure at %s is kept: %q", at, failure)
+			}
 			// An hour later it is back, and the thread has gone on.
 			w.Fault(nil)
 			w.now = w.now.Add(time.Hour)
@@ -441,12 +445,15 @@ func TestRest(t *testing.T) {
 		t.Error("a rest before any")
 	}
 	for _, want := range []time.Duration{15, 30, 60, 120, 240, 300, 300} {
-		if err := r.Longer(noon); err != nil {
+		if err := r.Longer(noon, "it rains"); err != nil {
 			t.Fatal(err)
 		}
 		want *= time.Second
 		if r.Over(noon.Add(want-time.Second)) || !r.Over(noon.Add(want)) {
 			t.Errorf("a rest is not %s", want)
+		}
+		if failure, at := r.Failed(); failure != "it rains" || !at.Equal(noon) {
+			t.Errorf("it failed at %s: %q", at, failure)
 		}
 	}
 	if !r.Over(noon.Add(-time.Hour)) {
@@ -455,12 +462,12 @@ func TestRest(t *testing.T) {
 	if err := os.WriteFile(r.File, []byte("99999999999999999999"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Longer(noon); err != nil || !r.Over(noon.Add(longestRest)) {
+	if err := r.Longer(noon, "it rains"); err != nil || !r.Over(noon.Add(longestRest)) {
 		t.Error(err)
 	}
 	r.End()
-	if !r.Over(noon) {
-		t.Error("a rest after its end")
+	if failure, _ := r.Failed(); !r.Over(noon) || failure != "" {
+		t.Errorf("a rest after its end, of %q", failure)
 	}
 }
 
@@ -644,7 +651,7 @@ func TestAttackMirrorSearch(t *testing.T) {
 	w.send()
 }
 
-// TestCancelled: a sender that is told to end leaves what is due.
+// TestCancelled: a sender that is told to end leaves what is due to the next one, at once.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -654,7 +661,7 @@ func TestCancelled(t *testing.T) {
 	s := w.sender()
 	why := errors.New("the machine goes down")
 	s.Wait = func(ctx context.Context, _ time.Duration) error { cancel(why); return context.Cause(ctx) }
-	if _, err := s.Run(ctx); !errors.Is(err, why) || w.notes.Count() != 1 {
-		t.Errorf("%v, %d due", err, w.notes.Count())
+	if _, err := s.Run(ctx); !errors.Is(err, why) || w.notes.Count() != 1 || !w.rest.Over(w.now) {
+		t.Errorf("%v, %d due, rests: %v", err, w.notes.Count(), !w.rest.Over(w.now))
 	}
 }

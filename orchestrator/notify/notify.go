@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -88,6 +89,15 @@ func (s *Sender) Run(ctx context.Context) error {
 func (s *Sender) IsDue(ctx context.Context) (bool, error) {
 	due, err := s.due(ctx)
 	return len(due) > 0, err
+}
+
+// Standing is how much there is to send.
+func (s *Sender) Standing(ctx context.Context) (st due.Standing, err error) {
+	wanted, err := s.due(ctx)
+	if st.Threads = len(wanted); st.Threads > 0 {
+		st.Oldest = wanted[0].At
+	}
+	return st, err
 }
 
 // drain sends what is due, and returns how much that was.

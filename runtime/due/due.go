@@ -84,18 +84,32 @@ type Thread struct {
 // List are the threads that are due, oldest first, and how many were dropped because they
 // are too many or too old. A file that is no note is passed over.
 func (n Notes) List(now time.Time) (due []Thread, dropped int, err error) {
+	if due, err = n.look(); err != nil {
+		return nil, 0, err
+	}
+	for n.Most > 0 && len(due) > n.Most || n.Late > 0 && len(due) > 0 && now.Sub(due[0].At) > n.Late {
+		if err := errors.Join(n.Done(due[0].ID), n.Sent(due[0].ID)); err != nil {
+			return nil, dropped, err
+		}
+		due, dropped = due[1:], dropped+1
+	}
+	return due, dropped, nil
+}
+
+// look are the threads that are noted, oldest first.
+func (n Notes) look() (due []Thread, err error) {
 	entries, err := os.ReadDir(n.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	at := map[thread.ID]time.Time{}
 	for _, e := range entries {
 		t, ok, err := n.read(e)
 		if err != nil {
-			return nil, dropped, err
+			return nil, err
 		}
 		if ok && !t.At.Before(at[t.ID]) {
 			at[t.ID] = t.At
@@ -110,13 +124,7 @@ func (n Notes) List(now time.Time) (due []Thread, dropped int, err error) {
 		}
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
-	for n.Most > 0 && len(due) > n.Most || n.Late > 0 && len(due) > 0 && now.Sub(due[0].At) > n.Late {
-		if err := errors.Join(n.Done(due[0].ID), n.Sent(due[0].ID)); err != nil {
-			return nil, dropped, err
-		}
-		due, dropped = due[1:], dropped+1
-	}
-	return due, dropped, nil
+	return due, nil
 }
 
 // Count is how many notes there are.

@@ -58,8 +58,12 @@ func TestJSONKeys(t *testing.T) {
 		{"memory list", entryListJSON{}},
 		{"memory show", memtools.Entry{}},
 		{"models", modelsJSON{}},
+		{"langgraph sync", syncedJSON{}},
 		{"run", runJSON{}},
 		{"sign", action.SignResult{}},
+		{"store check", doctorJSON{}},
+		{"store migrate", migrated{}},
+		{"store status", storeState{}},
 		{"threads approve", view.Questions{}},
 		{"threads approve, with an answer", control.Approved{}},
 		{"threads cancel", stop.Stopped{}},
@@ -79,6 +83,7 @@ func TestJSONKeys(t *testing.T) {
 		{"threads wait", view.WaitResult{}},
 		{"validate", validate.Report{}},
 		{"version", versionJSON{}},
+		{"workers list", workerListJSON{}},
 	} {
 		fmt.Fprintf(&b, "%s\n", answer.command)
 		for _, line := range jsonKeys(reflect.TypeOf(answer.value)) {

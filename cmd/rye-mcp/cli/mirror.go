@@ -121,9 +121,7 @@ func (m *mirroring) turnMirrored(id thread.ID) func() {
 	}
 }
 
-func (m *mirroring) mirrorRest() mirror.Rest {
-	return mirror.Rest{File: filepath.Join(m.state.Home().Dir, "mirror.rest")}
-}
+func (m *mirroring) mirrorRest() mirror.Rest { return restIn(m.state) }
 
 // startMirrorSender starts a process that sends what is due. A program that a model runs
 // starts none: the model chose its environment, which says how the server is reached. The

@@ -51,10 +51,11 @@ func (m *mirroring) sharedOutbox() *mirrors.Outbox {
 	return m.shared
 }
 
-// machine names this machine, and whose it is: of its processes one sends at a time anyway.
+// machine names this machine, with a hash of which and whose it is: of its processes one
+// sends at a time anyway.
 func (m *mirroring) machine() string {
 	self := m.place.Self()
-	return mirrors.ID(strings.Join([]string{self.Host, self.Boot, self.PIDNamespace, m.state.Home().Dir}, "\x00"))
+	return self.Host + " " + mirrors.ID(strings.Join([]string{self.Host, self.Boot, self.PIDNamespace, m.state.Home().Dir}, "\x00"))
 }
 
 // join makes known, where the threads are, that this machine has its mirror.

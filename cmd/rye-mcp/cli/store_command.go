@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -68,6 +69,7 @@ type storeState struct {
 	Queued   int    `json:"queued"`
 	Bytes    int64  `json:"bytes"`
 
+	Due    []dueState   `json:"due,omitempty"`
 	Server *serverState `json:"server,omitempty"`
 }
 
@@ -89,19 +91,19 @@ type serverState struct {
 }
 
 func storeStatus(ctx context.Context, sys System, p *project, asJSON bool) error {
-	st, err := storeStateOf(ctx, p)
+	st, err := storeStateOf(ctx, sys, p)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return writeJSON(sys.Stdout, st)
 	}
-	_, err = fmt.Fprint(sys.Stdout, st.text())
+	_, err = fmt.Fprint(sys.Stdout, st.text(p.now()))
 	return err
 }
 
 // storeStateOf looks at the store of a project.
-func storeStateOf(ctx context.Context, p *project) (s storeState, err error) {
+func storeStateOf(ctx context.Context, sys System, p *project) (s storeState, err error) {
 	at := p.state.site
 	s = storeState{Store: "sqlite", Where: p.state.Home().Dir, From: at.from}
 	if p.state.fellBack.shared() {
@@ -125,7 +127,11 @@ func storeStateOf(ctx context.Context, p *project) (s storeState, err error) {
 		return s, err
 	}
 	kept, err := p.store.Footprint(ctx)
+	if err != nil {
+		return s, err
+	}
 	s.Threads, s.Running, s.Queued, s.Bytes = stats.Threads, counts.Running, counts.Queued, kept.Bytes
+	s.Due, err = dueOf(ctx, sys, p)
 	return s, err
 }
 
@@ -153,10 +159,10 @@ func inspect(ctx context.Context, p *project) (postgres.Inspection, error) {
 }
 
 // text is the state for people.
-func (s storeState) text() string {
+func (s storeState) text(now time.Time) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "%-12s %s\n", name, plain.Line(fmt.Sprintf(format, args...))) // the server may say anything
 	}
 	where := s.Where
 	if where == "" {
@@ -173,6 +179,9 @@ func (s storeState) text() string {
 		line("project", "%s", s.Project)
 	}
 	line("threads", "%d, of which %d run and %d wait for a slot; %s", s.Threads, s.Running, s.Queued, sizeOf(s.Bytes))
+	for _, d := range s.Due {
+		line(d.To, "%s", d.text(now))
+	}
 	if v := s.Server; v != nil {
 		schema := fmt.Sprintf("%s, version %d of %d", v.Schema, v.SchemaVersion, v.Known)
 		if v.Schema == "" {
@@ -238,7 +247,7 @@ func (d *doctor) storeFindings(ctx context.Context, all bool) []finding {
 		if all {
 			found = append(found, d.data(ctx)...)
 		}
-		return found
+		return append(found, d.dueHere(state)...)
 	}
 	p, err := assembleAround(ctx, d.sys, state, zerolog.Nop(), plainStore, threadItems{})
 	if err != nil {
@@ -254,10 +263,14 @@ func (d *doctor) storeFindings(ctx context.Context, all bool) []finding {
 		return []finding{failf(f.Try, "%s", f.Message)}
 	}
 	found := serverFindings(in, state.site)
-	if all && in.Schema != "" {
+	if in.Schema == "" || in.Has != in.Knows {
+		return found
+	}
+	if all {
 		found = append(found, rowFindings(ctx, p)...)
 	}
-	return found
+	left, err := dueOf(ctx, d.sys, p)
+	return append(found, dueFindings(left, err, p.now())...)
 }
 
 // Bounds of what is warned of.

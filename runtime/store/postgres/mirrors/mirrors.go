@@ -68,7 +68,7 @@ type Outbox struct {
 	// nothing is due.
 	Pool   func() *pgxpool.Pool
 	Mirror string // see [ID]
-	Sender string // names this machine's right to send; two of one name are one
+	Sender string // names this machine's right to send, for people up to a space; two of one name are one
 
 	mu    sync.Mutex
 	taken map[thread.ID]int64 // the notes that are being sent
@@ -187,7 +187,10 @@ func (o *Outbox) Sent(ctx context.Context, id thread.ID) (mine bool, err error) 
 	if !mine {
 		return false, o.Note(ctx, id)
 	}
-	_, err = o.exec(ctx, "forget a note", `DELETE FROM mirror_due WHERE mirror = $1 AND thread_id = $2 AND note = $3`, o.Mirror, string(id), note)
+	gone, err := o.exec(ctx, "forget a note", `DELETE FROM mirror_due WHERE mirror = $1 AND thread_id = $2 AND note = $3`, o.Mirror, string(id), note)
+	if err == nil && gone == 0 { // it has changed since it was taken
+		_, err = o.exec(ctx, "renew a note", `UPDATE mirror_due SET since = clock_timestamp() WHERE mirror = $1 AND thread_id = $2`, o.Mirror, string(id))
+	}
 	return true, err
 }
 

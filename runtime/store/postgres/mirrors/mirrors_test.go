@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
@@ -240,5 +241,53 @@ func TestForgotten(t *testing.T) {
 	none := &mirrors.Outbox{Pool: func() *pgxpool.Pool { return nil }, Mirror: o.Mirror}
 	if due, err := none.IsDue(t.Context()); err != nil || due {
 		t.Errorf("without a schema: %v, %v", due, err)
+	}
+}
+
+// standing is how far the one mirror of the project is behind.
+func (h *house) standing() mirrors.Standing {
+	h.Helper()
+	all, err := mirrors.Standings(h.Context(), h.store.Pool())
+	h.must(err)
+	if len(all) != 1 {
+		h.Fatalf("%+v", all)
+	}
+	return all[0]
+}
+
+// TestStandings: how far a mirror is behind is told of the thread that waits longest, with
+// whose turn it is and what the last attempt has met; texts of hostile rows are bounded.
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	o := h.outbox("db7 0123456789abcdef", "one")
+	h.must(o.Join(t.Context()))
+	if s := h.standing(); s.Mirror != o.Mirror || s.Standing != (due.Standing{}) {
+		t.Errorf("at first: %+v", s)
+	}
+	h.begin(o, true)
+	id := h.register(thread.KindDirective, "d")
+	h.register(thread.KindDirective, "d")
+	h.exec(`UPDATE mirror_due SET since = '2026-03-04 12:00Z' WHERE thread_id = $1`, string(id))
+	h.must(o.Tried(t.Context(), "it rains"))
+	if s := h.standing(); s.Threads != 2 || !s.Oldest.Equal(noon) || s.Sender != "db7" || s.Failure != "it rains" || s.FailedAt.IsZero() {
+		t.Errorf("behind: %+v", s)
+	}
+	h.must(o.Take(t.Context(), id))
+	_, err := h.store.Label(t.Context(), id, store.LabelChange{Name: "named"}, noon)
+	h.must(err)
+	if s := h.standing(); !s.Oldest.Equal(noon) {
+		t.Errorf("one that changes again waits since %s", s.Oldest)
+	}
+	_, err = o.Sent(t.Context(), id)
+	h.must(err)
+	h.must(o.End(t.Context()))
+	h.must(o.Tried(t.Context(), ""))
+	if s := h.standing(); s.Threads != 2 || s.Oldest.Equal(noon) || s.Sender != "" || s.Failure != "" {
+		t.Errorf("sent, and changed meanwhile: %+v", s)
+	}
+	h.exec(`UPDATE mirrors SET sender = repeat('x', 100000), sends_until = 'infinity', failure = repeat('x', 200), failed_at = 'infinity'`)
+	if s := h.standing(); len(s.Sender) > 100 || len(s.Failure) > 200 || !s.FailedAt.IsZero() {
+		t.Errorf("%+v", s)
 	}
 }

@@ -22,7 +22,8 @@ import (
 // Options of a cluster.
 type Options struct {
 	// Durable writes what was committed to the disk before it is told. Without it a
-	// cluster survives that its processes are killed, and not that the machine stops.
+	// cluster survives that its processes are killed, and not that the machine stops; it
+	// lies in memory where there is room.
 	Durable bool
 	// Settings stand in postgresql.conf as they are here, behind those of every cluster.
 	Settings map[string]string
@@ -103,14 +104,12 @@ func Start(t testing.TB, o Options) *Cluster {
 // create makes and starts a cluster. After a failure the end of the test's process removes
 // what was made.
 func create(t testing.TB, o Options) (*Cluster, error) {
-	c, err := newCluster()
+	c, err := newCluster(o.Durable)
 	if err != nil {
 		return nil, err
 	}
-	initdb := c.command(t, "initdb", "-D", c.data(), "-U", owner, "-A", "trust", "--no-sync", "--no-instructions",
-		"-E", "UTF8", "--locale=C", "--locale-provider=icu", "--icu-locale=en-US")
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := c.fill(t); err != nil {
+		return nil, err
 	}
 	if err := c.configure(t, o); err != nil {
 		return nil, err
@@ -119,12 +118,12 @@ func create(t testing.TB, o Options) (*Cluster, error) {
 }
 
 // newCluster makes the folder of a cluster and the process that will remove it.
-func newCluster() (*Cluster, error) {
+func newCluster(durable bool) (*Cluster, error) {
 	attr, uid, gid, err := unprivileged()
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp(shortTemp(), "rye-pg-")
+	folder, err := os.MkdirTemp(place(durable), "rye-pg-")
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +132,16 @@ func newCluster() (*Cluster, error) {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	return c, c.watch()
+}
+
+// place is the folder for that of a cluster: in memory where nothing has to be durable,
+// because a database is hundreds of small files, and most of what tests ask of a server on
+// a disk is to make and remove them.
+func place(durable bool) string {
+	if !durable && roomInMemory() {
+		return memory
+	}
+	return shortTemp()
 }
 
 // shortTemp is a folder for temporary ones whose name leaves room for that of a socket,
@@ -210,6 +219,7 @@ log_min_messages = warning
 const notDurable = `
 fsync = off
 full_page_writes = off
+wal_init_zero = off
 `
 
 func (c *Cluster) configure(t testing.TB, o Options) error {

@@ -3,6 +3,7 @@
 package pgtest
 
 import (
+	"io/fs"
 	"os"
 	"os/user"
 	"strconv"
@@ -41,3 +42,6 @@ const (
 )
 
 func signal(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
+
+// userOf is the user who a file belongs to.
+func userOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"errors"
+	"io/fs"
 	"syscall"
 )
 
@@ -18,3 +19,5 @@ const (
 )
 
 func signal(int, syscall.Signal) error { return errors.New("clusters for tests are made on Unix") }
+
+func userOf(fs.FileInfo) int { return 0 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,5 +132,34 @@ func do(t *testing.T, url, statement string) {
 	t.Helper()
 	if _, err := connect(t, url).Exec(t.Context(), statement); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTemplate: clusters are made as copies of what this machine has, which stays as it is,
+// and is not taken from somebody else.
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	c := Start(t, Options{})
+	template, err := c.template(program(t, "initdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := os.ReadFile(filepath.Join(template, "postgresql.conf"))
+	if err != nil || strings.Contains(string(conf), c.folder) {
+		t.Errorf("%s is a cluster that was used, %v", template, err)
+	}
+	if _, err := ownedBy(template, c.uid+1); err == nil {
+		t.Error("another user's is taken")
+	}
+}
+
+// TestInMemory: what does not have to be durable lies in memory, where there is room.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	for durable, want := range map[bool]bool{false: roomInMemory(), true: false} {
+		c := Start(t, Options{Durable: durable})
+		if in := memory != "" && filepath.Dir(c.folder) == memory; in != want {
+			t.Errorf("durable %v: %s", durable, c.folder)
+		}
 	}
 }

@@ -206,7 +206,7 @@ func (c *Cluster) remove() error {
 // Standby makes another server that follows this one, asynchronously, and only reads.
 func (c *Cluster) Standby(t testing.TB) *Cluster {
 	t.Helper()
-	s, err := newCluster()
+	s, err := newCluster(false)
 	if err != nil {
 		t.Fatal(err)
 	}

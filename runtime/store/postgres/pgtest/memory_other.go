@@ -1,0 +1,7 @@
+//go:build !linux
+
+package pgtest
+
+const memory = ""
+
+func roomInMemory() bool { return false }

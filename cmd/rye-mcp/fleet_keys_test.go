@@ -29,13 +29,12 @@ turns:
 // TestKeysAreTheWorkers: a machine without a key for a model provider starts threads all the
 // same where a worker takes them, and is told when none of the workers has the key. Where
 // it would run them itself it is refused. A provider that only the starting machine has
-// settings of is left for a worker that has them, too.
+// settings of is left for a worker that has them, too: one that gets them while it works, and
+// where it is one on the worker's machine, while that answers.
 func TestKeysAreTheWorkers(t *testing.T) {
 	t.Parallel()
 	here := newTeam(t, greeting)
-	own := filepath.Join(here.home(), ".ai", "config", "agent", "providers", "own.yaml")
-	here.noError(os.MkdirAll(filepath.Dir(own), 0o700))
-	here.noError(os.WriteFile(own, []byte("api: anthropic\nbase_url: "+here.model.url+"\nallow_unpriced: true\ntiers: {fast: m}\n"), 0o600))
+	here.provider("own", here.model.url, "")
 	refused := func(when string) {
 		t.Helper()
 		out, err := here.cli(here.dir, nil, "run", "greet")
@@ -55,7 +54,9 @@ func TestKeysAreTheWorkers(t *testing.T) {
 	if want := "no worker of project git.example/team/app can use model provider anthropic (keyless): start one that has its settings and key"; !started.Queued || !strings.Contains(started.Next, want) {
 		t.Errorf("with a worker that has no key either it says\n%+v", started)
 	}
-	here.clone("able", "ANTHROPIC_API_KEY="+testKey).work("able")
+	able := here.clone("able", "ANTHROPIC_API_KEY="+testKey)
+	able.provider("own", "http://127.0.0.1:1", local) // where nothing listens
+	able.work("able")
 	ended := must[view.WaitResult](h, "wait_threads", args{"thread_ids": []string{string(started.ThreadID)}})
 	if ended.Results[started.ThreadID].Result != "Hello there." {
 		t.Errorf("with one that has it there is\n%+v", ended)
@@ -71,6 +72,22 @@ func TestKeysAreTheWorkers(t *testing.T) {
 	}
 	status = must[view.Status](h, "get_status", args{"thread_id": left.ThreadID})
 	if want := "can use model provider own (able, keyless)"; !status.Queued || !strings.Contains(status.NoWorker, want) {
-		t.Errorf("with a provider that no worker has settings of it is\n%+v", status)
+		t.Errorf("with a provider that no worker has settings of, or that does not answer there, it is\n%+v", status)
 	}
+	able.provider("own", here.model.url, local)
+	ended = must[view.WaitResult](h, "wait_threads", args{"thread_ids": []string{string(left.ThreadID)}})
+	if status = must[view.Status](h, "get_status", args{"thread_id": left.ThreadID}); status.Worker != "able" || status.LastText != "Hello there." {
+		t.Errorf("when it answers at a worker it is\n%+v\n%+v", status, ended)
+	}
+}
+
+// local says of a provider that it runs on the machine.
+const local = "local: true\n"
+
+// provider gives a machine the settings of a provider.
+func (p *place) provider(name, url, more string) {
+	p.Helper()
+	file := filepath.Join(p.home(), ".ai", "config", "agent", "providers", name+".yaml")
+	p.noError(os.MkdirAll(filepath.Dir(file), 0o700))
+	p.noError(os.WriteFile(file, []byte("api: anthropic\nbase_url: "+url+"\nallow_unpriced: true\ntiers: {fast: m}\n"+more), 0o600))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -214,7 +215,8 @@ func (d *dispatch) accepts(rec thread.Record) bool {
 // The thread itself finds out, and says, what else may be wrong with the model.
 func (c *Call) canServe(model string) bool {
 	if c.Threads.Fleet != nil {
-		return c.Providers.CanServe(model)
+		provider, _, _ := strings.Cut(model, "/")
+		return c.Providers.CanServe(model) && (c.Able == nil || c.Able(provider))
 	}
 	return !c.Providers.LacksKey(model)
 }

@@ -36,6 +36,10 @@ type Scheduler struct {
 	// next one is, or zero; nil: nobody makes any.
 	Retries func(context.Context, *settings.Call) (time.Time, error)
 
+	// Able reports whether this machine can use a provider now, which may be one that runs on
+	// it; nil: keys and settings alone decide.
+	Able func(provider string) bool
+
 	nextRetry  atomic.Int64 // of the last pass, in milliseconds; only for when to look again
 	yielding   yielding
 	complaints sync.Map // by thread id: text of the error that was logged last

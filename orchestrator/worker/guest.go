@@ -169,7 +169,7 @@ func otherSettings(workers []fleet.Seen, project, started string) string {
 		return ""
 	}
 	return fmt.Sprintf("the users of the workers of project %s (%s) have accepted other settings of it than were accepted where the thread was started: "+
-		"a person has to accept the same there and restart the worker; or cancel the thread and start it again", project, names(workers))
+		"a person has to accept the same there (rye-mcp trust); or cancel the thread and start it again", project, names(workers))
 }
 
 // noWorker says why none of the workers takes a thread; empty: one of them does.
@@ -188,7 +188,9 @@ func noWorker(workers []fleet.Seen, project string, rec thread.Record) string {
 	if len(taking) == 0 {
 		return fmt.Sprintf("the workers of project %s take nothing new (%s): %s%s", project, names(workers), until, needs)
 	}
-	able := func(w fleet.Seen) bool { return rec.Kind == thread.KindTool || slices.Contains(w.Providers, provider) }
+	able := func(w fleet.Seen) bool {
+		return rec.Kind == thread.KindTool || slices.Contains(w.Able[project], provider)
+	}
 	if !slices.ContainsFunc(taking, able) {
 		return fmt.Sprintf("no worker of project %s can use model provider %s (%s): start one that has its settings and key", project, provider, names(taking))
 	}

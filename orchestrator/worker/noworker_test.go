@@ -16,7 +16,7 @@ func TestNoWorker(t *testing.T) {
 		files = "no worker takes threads of project team/app: " + start
 	)
 	worker := func(name string, change func(*fleet.Seen)) fleet.Seen {
-		w := fleet.Seen{Worker: fleet.Worker{Name: name, Projects: []string{"team/app"}, Providers: []string{"anthropic"}}, Alive: true}
+		w := fleet.Seen{Worker: fleet.Worker{Name: name, Projects: []string{"team/app"}, Offer: fleet.Offer{Able: map[string][]string{"team/app": {"anthropic"}, "team/other": {"ollama"}}}}, Alive: true}
 		if change != nil {
 			change(&w)
 		}
@@ -27,7 +27,7 @@ func TestNoWorker(t *testing.T) {
 		gone      = worker("gone", func(w *fleet.Seen) { w.Alive = false })
 		draining  = worker("draining", func(w *fleet.Seen) { w.Draining = true })
 		elsewhere = worker("elsewhere", func(w *fleet.Seen) { w.Projects = []string{"team/other"} })
-		keyless   = worker("keyless", func(w *fleet.Seen) { w.Providers = nil })
+		keyless   = worker("keyless", func(w *fleet.Seen) { w.Able = map[string][]string{"team/other": {"anthropic"}} })
 	)
 	asks := thread.Record{Model: "anthropic/claude-haiku-4-5"}
 	runsTool := thread.Record{Kind: thread.KindTool}

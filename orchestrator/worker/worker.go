@@ -33,6 +33,9 @@ type Project struct {
 	Held func(context.Context, thread.Incarnation) ([]fleet.Thread, error)
 	// AskAgain forgets what was answered about leases a moment ago; nil: nothing is remembered.
 	AskAgain func()
+	// Has names what of the project's settings the user has accepted, and returns the providers
+	// that can be used for it now; nil: that of Self holds for good.
+	Has func(context.Context) (accepted string, able []string)
 
 	mu   sync.Mutex
 	seen []thread.ID // that lived by the lease at the last look
@@ -62,7 +65,8 @@ type Worker struct {
 	lease    *fleet.Lease
 	draining bool
 	outdated error // why this binary is too old for the projects
-	full     bool  // no space was left at the last look
+	offer    fleet.Offer
+	full     bool // no space was left at the last look
 }
 
 // current is the lease, nil before there is one.
@@ -206,10 +210,11 @@ func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool, drain 
 	again := time.NewTicker(w.Fleet.Renewal())
 	defer again.Stop()
 	for {
+		self.Offer = w.has(ctx)
 		lease, err := w.Fleet.Join(ctx, self)
 		if err == nil {
 			w.mu.Lock()
-			w.lease = lease
+			w.lease, w.offer = lease, self.Offer
 			w.mu.Unlock()
 			if w.Joined != nil {
 				w.Joined(lease)
@@ -240,6 +245,7 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 	defer release()
 	kept.Go(func() { _ = lease.Keep(keeping) }) // Lost tells
 	jobs.Go(func() { w.watchLeases(working, lease) })
+	jobs.Go(func() { w.keepOffer(working, lease) })
 	for _, p := range w.Projects {
 		jobs.Go(func() { p.Queue.Run(working) })
 		jobs.Go(func() { w.heed(working, p, lease) })

@@ -186,6 +186,12 @@ func (r *Registry) canServe(p config.Provider) bool {
 	return r.usable(p)
 }
 
+// isThere reports whether a provider that runs on the machine of the thread answers. Those of
+// others were asked there.
+func (r *Registry) isThere(ctx context.Context, p config.Provider) bool {
+	return r.elsewhere || !p.Local || r.Answers(ctx, p)
+}
+
 // LacksKey reports that the provider of a reference, "provider/model", needs a
 // key that this process does not have. It looks at settings and environment
 // only and so never waits.
@@ -201,14 +207,15 @@ func (r *Registry) CanServe(ref string) bool {
 	return err == nil && p != nil && r.usable(*p)
 }
 
-// Usable are the names of the providers that lack nothing to be talked to, sorted.
-func (r *Registry) Usable() (names []string) {
+// Usable are the names of the providers that lack nothing to be talked to, sorted. Those on
+// this machine answer; it waits for each of them for 200 ms at most.
+func (r *Registry) Usable(ctx context.Context) (names []string) {
 	all, err := r.config.ProviderNames()
 	if err != nil {
 		return nil // the first use of one reports it
 	}
 	for _, name := range all {
-		if p, _, err := r.config.Provider(name); err == nil && r.usable(p) {
+		if p, _, err := r.config.Provider(name); err == nil && r.usable(p) && r.isThere(ctx, p) {
 			names = append(names, name)
 		}
 	}
@@ -237,7 +244,7 @@ func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error)
 		if err != nil {
 			return p, fmt.Errorf("provider.order of agent.yaml: %w", err)
 		}
-		if r.canServe(p) && (!p.Local || r.Answers(ctx, p)) {
+		if r.canServe(p) && r.isThere(ctx, p) {
 			return p, nil
 		}
 		none.add(p)
@@ -281,7 +288,7 @@ func (r *Registry) localProvider(ctx context.Context, tried []string, none *NoPr
 		if err != nil || !p.Local {
 			continue // a broken file is reported by whoever names it
 		}
-		if r.canServe(p) && r.Answers(ctx, p) {
+		if r.canServe(p) && r.isThere(ctx, p) {
 			return p, nil
 		}
 		none.add(p)

@@ -16,7 +16,7 @@ func (r *Registry) atProvider(ctx context.Context, w Want) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	if !r.canBeNamed(p) || p.Local && !r.elsewhere && !r.Answers(ctx, p) {
+	if !r.canBeNamed(p) || !r.isThere(ctx, p) {
 		return Choice{}, r.missing(p)
 	}
 	if w.ID == "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -211,17 +210,16 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 		w.Projects = append(w.Projects, &worker.Project{
 			Name: name, Schema: schema, Tidy: p.control.Tidy, Threads: p.control.Threads, Queue: p.control.Queue, Stop: p.control.Stop, AskAgain: p.askAgain,
 			Fits: func(ctx context.Context) error { return p.rows.Load().Fits(ctx) }, // it was made when the worker opened it
+			Has: func(ctx context.Context) (accepted string, able []string) {
+				now := p.config.Read()
+				return config.Accepted(now), p.providers.With(now).Usable(ctx)
+			},
 			Held: func(ctx context.Context, of thread.Incarnation) ([]fleet.Thread, error) {
 				return w.Fleet.Threads(ctx, schema, of)
 			},
 		})
-		now := p.config.Read()
-		w.Self.Projects, w.Self.Settings = append(w.Self.Projects, name), append(w.Self.Settings, config.Accepted(now))
-		for _, provider := range p.providers.With(now).Usable() {
-			if !slices.Contains(w.Self.Providers, provider) {
-				w.Self.Providers = append(w.Self.Providers, provider)
-			}
-		}
+		p.control.Queue.Able = func(provider string) bool { return w.CanUse(name, provider) }
+		w.Self.Projects = append(w.Self.Projects, name)
 	}
 	return nil
 }

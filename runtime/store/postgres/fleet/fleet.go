@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -62,11 +63,7 @@ type Worker struct {
 	// has its lease for what it settles.
 	Slots    int
 	Projects []string // by the names under which the store keeps them
-	// Settings names what of the settings of each of its projects its user has accepted, in
-	// their order; none are known of a worker of an older version.
-	Settings []string
-	// Providers are those that it has keys to, or that need none.
-	Providers []string
+	Offer
 	// Former is the incarnation that the same worker had before: its place is taken over
 	// though its lease has not run out. Empty: there was none.
 	Former thread.Incarnation
@@ -128,15 +125,15 @@ func (l *Lease) join(ctx context.Context) (bool, error) {
 	defer stop()
 	w := l.Worker
 	done, err := l.fleet.Pool.Exec(ctx, `INSERT INTO rye.workers
-	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until, settings)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond', $12
+	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until, settings, able)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond', $12, $13
 	WHERE NOT EXISTS (SELECT FROM rye.workers WHERE incarnation = $2)
 	ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host, boot_id = excluded.boot_id,
 		pid = excluded.pid, version = excluded.version, slots = excluded.slots, projects = excluded.projects,
-		settings = excluded.settings, providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
+		settings = excluded.settings, able = excluded.able, providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
 	WHERE workers.lease_until <= clock_timestamp() OR workers.incarnation = $11`,
 		w.Name, string(l.Incarnation), w.Process.Host, w.Process.Boot, w.Process.PID, w.Version, w.Slots,
-		orEmpty(w.Projects), orEmpty(w.Providers), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings))
+		orEmpty(w.Projects), w.Offer.Providers(), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings), w.able())
 	return err == nil && done.RowsAffected() == 1, err
 }
 
@@ -229,7 +226,7 @@ func (f *Fleet) Serves(ctx context.Context, project string) (served bool, err er
 // served is false where there is no such worker.
 func (f *Fleet) Providers(ctx context.Context, project string) (able []string, served bool, err error) {
 	err = f.Pool.QueryRow(ctx, `SELECT coalesce(array_agg(DISTINCT provider ORDER BY provider) FILTER (WHERE provider IS NOT NULL), '{}'), count(*) > 0
-	FROM rye.workers LEFT JOIN LATERAL unnest(providers) AS provider ON true
+	FROM rye.workers LEFT JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(able -> $1) WHEN 'array' THEN able -> $1 END) AS provider ON true
 	WHERE $1 = ANY (projects) AND slots > 0 AND NOT draining AND lease_until > clock_timestamp()`, project).Scan(&able, &served)
 	if err != nil {
 		return nil, false, fmt.Errorf("look which providers the workers of project %q can use: %w", project, err)
@@ -240,15 +237,19 @@ func (f *Fleet) Providers(ctx context.Context, project string) (able []string, s
 // Workers are those of the fleet that take threads, by name, with those that are gone since
 // a day at most.
 func (f *Fleet) Workers(ctx context.Context) ([]Seen, error) {
-	rows, err := f.Pool.Query(ctx, `SELECT name, incarnation, host, boot_id, pid, version, slots, projects, settings, providers,
+	rows, err := f.Pool.Query(ctx, `SELECT name, incarnation, host, boot_id, pid, version, slots, projects, settings, able,
 		started_at, lease_until, draining, lease_until > clock_timestamp()
 	FROM rye.workers WHERE slots > 0 ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
 	seen, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Seen, err error) {
+		var able []byte
 		err = row.Scan(&s.Name, &s.Incarnation, &s.Process.Host, &s.Process.Boot, &s.Process.PID, &s.Version, &s.Slots, &s.Projects, &s.Settings,
-			&s.Providers, &s.StartedAt, &s.LeaseUntil, &s.Draining, &s.Alive)
+			&able, &s.StartedAt, &s.LeaseUntil, &s.Draining, &s.Alive)
+		if json.Unmarshal(able, &s.Able) != nil {
+			s.Able = nil // nobody who has joined has written it
+		}
 		return s, err
 	})
 	if err != nil {

@@ -170,7 +170,7 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	f, ctx := w.fleet(), t.Context()
-	l, err := f.Join(ctx, fleet.Worker{Name: "n", Slots: 2, Version: "v1", Projects: []string{"p"}, Providers: []string{"anthropic"}})
+	l, err := f.Join(ctx, fleet.Worker{Name: "n", Slots: 2, Version: "v1", Projects: []string{"p"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,7 +172,7 @@ func (c *Scheduler) Takes(ctx context.Context) (bool, error) {
 	}
 	d := &dispatch{Call: c.begin(), fits: map[string]bool{}}
 	err = store.EachRow(ctx, c.Threads.Store, []thread.State{thread.Created}, func(rec thread.Record) error {
-		if rec.Queued() && d.canRun(rec) {
+		if rec.Queued() && d.canRun(rec) && d.accepts(rec) {
 			return errFound
 		}
 		return nil
@@ -180,6 +181,22 @@ func (c *Scheduler) Takes(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return false, err
+}
+
+// mostRetrying is how many threads are looked at that are to be tried again.
+const mostRetrying = 1000
+
+// Retrying are the threads that are to be tried again, now or later, and that this process can
+// run.
+func (c *Scheduler) Retrying(ctx context.Context) ([]thread.Record, error) {
+	load, err := c.Threads.Store.QueueLoad(ctx)
+	if err != nil || load.Retries == 0 {
+		return nil, err
+	}
+	ever := c.Threads.Now().Add(2 * thread.MaxRetryGap)
+	retries, _, err := c.Threads.Store.DueRetries(ctx, ever, mostRetrying)
+	d := &dispatch{Call: c.begin(), fits: map[string]bool{}}
+	return slices.DeleteFunc(retries, func(rec thread.Record) bool { return !d.canRun(rec) }), err
 }
 
 // canRun is canServe, asked once for each model.

@@ -180,8 +180,8 @@ type Ends struct {
 	// Drain is closed when the worker shall take nothing new, and leave when what it runs has
 	// ended.
 	Drain <-chan struct{}
-	// WhenIdle lets the worker leave as soon as it runs nothing and nothing is queued that
-	// it takes.
+	// WhenIdle lets the worker leave as soon as it runs nothing, nothing is queued that it
+	// takes, and nothing is to be tried again later that it takes and leaves to no other.
 	WhenIdle bool
 }
 
@@ -331,6 +331,7 @@ func (w *Worker) untilOver(ctx context.Context, lease *fleet.Lease, ends Ends) e
 	look := time.NewTicker(idleLook)
 	defer look.Stop()
 	drain, draining, idle := ends.Drain, false, 0
+	waiting := patient{own: lease.Incarnation}
 	for {
 		select {
 		case <-lease.Lost():
@@ -359,9 +360,13 @@ func (w *Worker) untilOver(ctx context.Context, lease *fleet.Lease, ends Ends) e
 		case draining:
 			return nil
 		default:
-			if idle++; idle > idleLooks {
+			if idle++; idle <= idleLooks {
+				continue
+			}
+			if !w.awaitsRetry(ctx, &waiting) {
 				return nil
 			}
+			idle = 0
 		}
 	}
 }

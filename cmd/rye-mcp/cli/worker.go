@@ -63,7 +63,7 @@ ended. A second one ends what runs.`,
 	cmd.Flags().StringArrayVar(&flags.projects, "project", nil, "folder of a project whose threads it runs; repeat for more")
 	cmd.Flags().IntVar(&flags.slots, "slots", defaultSlots, "how many threads it runs at the same time")
 	cmd.Flags().StringVar(&flags.name, "name", "", "what status and lists call it; host and process number by default")
-	cmd.Flags().BoolVar(&flags.leaveWhenIdle, "leave-when-idle", false, "leave when nothing runs and nothing is queued")
+	cmd.Flags().BoolVar(&flags.leaveWhenIdle, "leave-when-idle", false, "leave when nothing runs, is queued or is to be tried again")
 	return cmd
 }
 

@@ -169,7 +169,7 @@ func otherSettings(workers []fleet.Seen, project, started string) string {
 		return ""
 	}
 	return fmt.Sprintf("the users of the workers of project %s (%s) have accepted other settings of it than were accepted where the thread was started: "+
-		"a person has to accept the same there (rye-mcp trust); or cancel the thread and start it again", project, names(workers))
+		"a person has to accept the same there; or cancel the thread and start it again", project, names(workers))
 }
 
 // noWorker says why none of the workers takes a thread; empty: one of them does.

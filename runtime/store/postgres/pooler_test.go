@@ -2,13 +2,10 @@ package postgres_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
@@ -38,8 +35,7 @@ func TestPoolerSession(t *testing.T) {
 	if err != nil || in.HintsLost || !in.Local {
 		t.Errorf("%+v, %v", in, err)
 	}
-	var number atomic.Int64
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) }, throughPooler...)
+	storetest.Run(t, newProjects(t, s).open, throughPooler...)
 }
 
 // TestPoolerTransaction: a pooler that gives the statements of a client to several sessions

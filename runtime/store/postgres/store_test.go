@@ -1,13 +1,10 @@
 package postgres_test
 
 import (
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
@@ -37,8 +34,7 @@ func TestConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	var number atomic.Int64
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) })
+	storetest.Run(t, newProjects(t, s).open)
 }
 
 // TestParallel: a server that runs in parallel whatever it may, as it does with large
@@ -47,12 +43,14 @@ func TestParallel(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Shared(t)
 	url := c.Database(t)
+	for _, made := range []string{"project 1", "project 2", "large"} { // without workers, which take seconds
+		open(t, connect(t, url), made)
+	}
 	for _, setting := range []string{"force_parallel_mode = on", "max_parallel_workers_per_gather = 2", "min_parallel_table_scan_size = 0"} {
 		c.Exec(t, "ALTER DATABASE "+databaseOf(url)+" SET "+setting)
 	}
 	s := connect(t, url)
-	var number atomic.Int64
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) }, "List", "Labels", "Costs")
+	storetest.Run(t, newProjects(t, s).open, "List/filters", "List/sorted by each key", "Labels/threads by their metadata", "Costs")
 	st := open(t, s, "large")
 	const many = `SET session_replication_role = replica; INSERT INTO threads (thread_id, kind, directive, created_at, updated_at, last_used)
 		SELECT 'd-' || n, 'directive', 'd', n, n + 1, n + 2 FROM generate_series(1, 20000) n; SET session_replication_role = origin; REINDEX TABLE threads`

@@ -71,7 +71,7 @@ func (e Engine) play(role string, args []string) error {
 	p := playing{s, e, args[1:]}
 	switch role {
 	case "spend":
-		err = p.spend(ctx, os.Stdout)
+		err = p.spend(ctx, os.Stdin, os.Stdout)
 	case "admit":
 		err = p.admit(ctx, os.Stdin, os.Stdout)
 	case "storm":

@@ -65,6 +65,14 @@ func (p *Player) GoAhead(t testing.TB) {
 	}
 }
 
+// Allow has a process that takes a step for each byte of its input take n more.
+func (p *Player) Allow(t testing.TB, n int) {
+	t.Helper()
+	if _, err := p.Stdin.Write(make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Kill ends the process with SIGKILL. Its output until then can still be read.
 func (p *Player) Kill(t testing.TB) {
 	t.Helper()

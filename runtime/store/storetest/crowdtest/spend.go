@@ -1,6 +1,7 @@
 package crowdtest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,11 @@ type spender struct {
 	made   int
 }
 
-// spend makes operations with budgets, each followed by a line. Its arguments are the thread, a
-// seed and how many.
-func (p playing) spend(ctx context.Context, out io.Writer) error {
+// spend makes operations with budgets, each followed by a line. It makes one for each byte
+// of its input, and any number once that has ended: a process that writes as fast as it can
+// leaves those that look at the ledger ever more to look at. Its arguments are the thread, a
+// seed and how many at most.
+func (p playing) spend(ctx context.Context, in io.Reader, out io.Writer) error {
 	seed, err := strconv.ParseUint(p.args[1], 10, 64)
 	if err != nil {
 		return err
@@ -39,7 +42,11 @@ func (p playing) spend(ctx context.Context, out io.Writer) error {
 	}
 	self := p.args[0]
 	by := &spender{store: p.store, rng: rand.New(rand.NewPCG(seed, seed)), self: self, active: []thread.ID{thread.ID(self)}}
+	allowed := bufio.NewReader(in)
 	for range most {
+		if _, err := allowed.ReadByte(); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
 		said, err := by.step(ctx)
 		if err != nil {
 			return err
@@ -157,6 +164,7 @@ func (e Engine) LedgerSurvivesKills(t *testing.T) {
 			steps = math.MaxInt
 		}
 		players[i] = e.Start(t, "spend", place, string(name(i)), strconv.FormatUint(rng.Uint64(), 10), strconv.Itoa(steps))
+		players[i].GoAhead(t)
 	}
 	said := make(map[thread.ID]thread.Micros)
 	for i, p := range players {

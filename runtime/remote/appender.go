@@ -157,13 +157,13 @@ const (
 	mostWait  = 2 * time.Second
 )
 
-// ship is tryShip that tries again while the server does not answer.
+// ship is tryShip that tries again while the server does not answer, or cannot write now.
 func (a *appender) ship(now *recordserver.Put) error {
 	give := time.NewTimer(a.of.Patience)
 	defer give.Stop()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		err := a.tryShip(now)
-		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, errHere) {
+		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, errHere) || recordserver.Final(err) {
 			return err
 		}
 		select {
@@ -196,10 +196,11 @@ func (a *appender) tryShip(now *recordserver.Put) error {
 // was promoted, it gets that again.
 func (a *appender) shipNow(now *recordserver.Put) error {
 	err := a.shipOnce(now)
-	if _, gap := errors.AsType[*recordserver.GapError](err); !gap {
+	gap, is := errors.AsType[*recordserver.GapError](err)
+	if !is {
 		return err
 	}
-	if a.shipped, err = a.left(); err != nil {
+	if a.shipped, err = a.stillThere(gap); err != nil {
 		return err
 	}
 	a.cut = true
@@ -274,6 +275,19 @@ func (a *appender) shipWords(size int64, puts []recordserver.Put, artifacts []re
 			return nil
 		}
 	}
+}
+
+// stillThere is how much of the transcript the server has that has lost some of it, or all: this
+// process becomes the writer again, unless another has.
+func (a *appender) stillThere(gap *recordserver.GapError) (int64, error) {
+	if !gap.Gone {
+		return a.left()
+	}
+	err := a.of.Server.Take(context.Background(), a.by, plainName, nil)
+	if errors.Is(err, recordserver.ErrChanged) {
+		err = fmt.Errorf("%w: %w", store.ErrFenced, err)
+	}
+	return 0, err
 }
 
 // left is how much of the transcript here a server has that has lost some of it.

@@ -2,7 +2,6 @@ package remote_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,7 +21,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/remote"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -404,59 +402,4 @@ func TestDeleted(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(a.dir, "work", "*")); err != nil || len(files) > 0 {
 		t.Errorf("left are %v, %v", files, err)
 	}
-}
-
-// TestLostByServer: a server that has lost the last of what was shipped, as a standby that
-// is promoted has, gets it again.
-func TestLostByServer(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.machine(t), f.machine(t)
-	run, w := a.begins(t)
-	of := a.By(id, run)
-	must(t, of.Meta().Write(meta(thread.Created, 0)))
-	write(t, w, "one\n")
-	must(t, w.Sync())
-	write(t, w, "two\n")
-	sum := sha256.Sum256([]byte("kept"))
-	hash := hex.EncodeToString(sum[:])
-	_, err := of.Artifacts().Write(hash, []byte("kept"))
-	must(t, errors.Join(err, of.Meta().Write(meta(thread.Running, 1)), of.Capabilities().Write([]byte("what it may\n"))))
-	before := stored(t, a)
-	must(t, w.Sync())
-	if got := read(t, b, id); got != "one\ntwo\n" {
-		t.Fatalf("%q", got)
-	}
-	for _, lost := range []string{
-		`DELETE FROM record_chunks WHERE name = 'transcript.jsonl' AND at = 4`, `UPDATE record_files SET size = 4, content = 4 WHERE name = 'transcript.jsonl'`,
-		`DELETE FROM record_artifacts`, `DELETE FROM blobs`, `DELETE FROM record_files WHERE name = 'capabilities.md'`,
-	} {
-		_, err := a.store.Pool().Exec(context.Background(), lost)
-		must(t, err)
-	}
-	must(t, a.server.Put(t.Context(), recordserver.Writer{Thread: id, Run: run}, recordserver.Put{Name: "thread.json", Content: before}))
-	write(t, w, "three\n")
-	must(t, errors.Join(w.Sync(), w.Close()))
-	for _, m := range []*machine{a, b} {
-		if got := read(t, m, id); got != "one\ntwo\nthree\n" {
-			t.Errorf("%q", got)
-		}
-		if got, err := m.Of(id).Meta().Read(); err != nil || got.Status != thread.Running {
-			t.Errorf("metadata of a thread that is %s, %v", got.Status, err)
-		}
-		if got, err := readAll(m.Of(id).Capabilities()); err != nil || got != "what it may\n" {
-			t.Errorf("capabilities %q, %v", got, err)
-		}
-		if got, err := m.Of(id).Artifacts().Load(hash[:16]); err != nil || string(got) != "kept" {
-			t.Errorf("artifact %q, %v", got, err)
-		}
-	}
-}
-
-// stored is the metadata of the thread that the server has.
-func stored(t testing.TB, m *machine) []byte {
-	t.Helper()
-	content, _, err := m.server.Fetch(t.Context(), id, "thread.json", nil, 1<<20)
-	must(t, err)
-	return content
 }

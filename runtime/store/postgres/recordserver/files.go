@@ -224,7 +224,7 @@ func grow(ctx context.Context, tx session, w Writer, p Parcel) error {
 	err := tx.QueryRow(ctx, `SELECT size, writer FROM record_files WHERE thread_id = $1 AND name = $2 FOR NO KEY UPDATE`, string(w.Thread), p.Name).Scan(&size, &writer)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return errTaken
+		return gone(ctx, tx, w, p)
 	case err != nil:
 		return err
 	case writer != w.Token:
@@ -259,6 +259,21 @@ func grow(ctx context.Context, tx session, w Writer, p Parcel) error {
 	all.Queue(`UPDATE record_files SET size = $3, content = $3, generation = CASE WHEN $4 = 1 THEN nextval('record_generations') ELSE generation END, changed_at = `+millisSQL+` WHERE thread_id = $1 AND name = $2`,
 		string(w.Thread), p.Name, at, cut)
 	return tx.SendBatch(ctx, all).Close()
+}
+
+// gone says what it means that a file is not there which a writer has taken. Of a thread whose
+// run goes on the server has lost it, as a standby that was promoted has; of any other somebody
+// has put another in its place.
+func gone(ctx context.Context, tx session, w Writer, p Parcel) error {
+	var status thread.State
+	err := tx.QueryRow(ctx, `SELECT status FROM threads WHERE thread_id = $1 AND run = $2`, string(w.Thread), string(w.Run)).Scan(&status)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows), err == nil && status.Terminal():
+		return errTaken
+	case err != nil:
+		return err
+	}
+	return &GapError{From: p.From, Gone: true}
 }
 
 // notYet is a parcel without the chunks that the server has in their place.

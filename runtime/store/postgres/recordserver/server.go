@@ -35,8 +35,12 @@ var (
 	ErrChanged = errors.New("the record was replaced meanwhile")
 )
 
-// GapError says that the server has less of a file than the writer thought.
-type GapError struct{ Size, From int64 }
+// GapError says that the server has less of a file than the writer thought. Gone: it has
+// nothing of it, and nobody writes it.
+type GapError struct {
+	Size, From int64
+	Gone       bool
+}
 
 func (e *GapError) Error() string {
 	return fmt.Sprintf("the server has %d bytes, and what follows begins at %d", e.Size, e.From)
@@ -189,6 +193,20 @@ func collides(err error) bool {
 	return is && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23503")
 }
 
+// Final reports whether the server refuses a write for good: for what it is, or as the role may
+// not. Any other error may be gone at the next try.
+func Final(err error) bool {
+	pg, is := errors.AsType[*pgconn.PgError](err)
+	if !is || collides(err) || len(pg.Code) != 5 {
+		return false
+	}
+	switch pg.Code[:2] { // classes of appendix A of PostgreSQL's documentation
+	case "0A", "22", "23", "42", "54": // feature not supported, data, integrity, access rule, limits
+		return true
+	}
+	return false
+}
+
 // fence begins a transaction, locks the row of the thread and refuses a run that may not write.
 func fence(ctx context.Context, conn *pgx.Conn, w Writer) error {
 	var run thread.Run
@@ -208,7 +226,7 @@ func fence(ctx context.Context, conn *pgx.Conn, w Writer) error {
 		return err
 	case w.Run == "" && !status.Terminal():
 		return fmt.Errorf("it has not ended, and is written by its run alone: %w", store.ErrFenced)
-	case w.Run != "" && run != "" && run != w.Run:
+	case w.Run != "" && run != w.Run: // also where the row has none: nobody runs it
 		return store.ErrFenced
 	}
 	return nil

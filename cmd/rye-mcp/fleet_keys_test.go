@@ -38,7 +38,7 @@ func TestKeysAreTheWorkers(t *testing.T) {
 	refused := func(when string) {
 		t.Helper()
 		out, err := here.cli(here.dir, nil, "run", "greet")
-		if err == nil || !strings.Contains(out, "ANTHROPIC_API_KEY") {
+		if err == nil || !strings.Contains(out, "ANTHROPIC_API_KEY") || !strings.Contains(out, "rye-mcp worker --project DIR") {
 			t.Errorf("%s, without a key, it says %v:\n%s", when, err, out)
 		}
 		if listed := here.mustCLI(here.dir, "threads", "list"); !strings.Contains(listed, "no threads") {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"os"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -117,5 +119,31 @@ func TestSecretsOfTheCaller(t *testing.T) {
 	p, err := s.c.Planner.In(s.c.Settings.Begin()).Start(s.ctx, action.Caller{Secrets: vault}, secretive("{secret:token}"))
 	if err != nil || p.Secrets["token"] != "the-value" || p.Inputs["token"] != "{secret:token}" {
 		t.Errorf("plan %+v, %v", p, err)
+	}
+}
+
+// workerless is a fleet of which nobody takes what is queued.
+type workerless struct{ threads.Fleet }
+
+func (workerless) NewRun() thread.Run                         { return thread.NewRun() }
+func (workerless) Room(context.Context) (func(), bool)        { return nil, false }
+func (workerless) Providers(context.Context) ([]string, bool) { return nil, false }
+func (workerless) NoWorker(_ context.Context, rec thread.Record) string {
+	return "no worker takes " + string(rec.ThreadID)
+}
+
+// TestSecretsBehindTheQueue: a thread with secrets that is refused because others are queued is
+// told which, and why that waits.
+func TestSecretsBehindTheQueue(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 2)
+	s.write("directives/secretive.md", secretDirective)
+	s.c.Threads.Fleet = workerless{}
+	waits := s.begin("idle", "")
+	_, err := s.c.Start(s.ctx, action.Caller{}, secretive("never to be seen"))
+	s.wantNoSlot(err)
+	f, _ := errors.AsType[*tool.Fault](err)
+	if want := "1 queued before it (first " + string(waits.ThreadID) + ")"; f == nil || !strings.Contains(f.Message, want) || !strings.Contains(f.Hint, "no worker takes "+string(waits.ThreadID)) {
+		t.Errorf("it says %v, want %q", err, want)
 	}
 }

@@ -368,6 +368,9 @@ func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 		providers, p.elsewhere = providers.Elsewhere(able), true
 	}
 	choice, err := providers.Choose(ctx, want)
+	if _, none := errors.AsType[*provider.NoProviderError](err); none && c.Threads.Fleet != nil && len(p.Secrets) == 0 {
+		return tool.Faultf(tool.CodeNoProvider, "%w; or start a worker where it can be used: rye-mcp worker --project DIR", err)
+	}
 	if err != nil {
 		return err
 	}

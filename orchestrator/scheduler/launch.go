@@ -45,7 +45,7 @@ func (c *Call) Launch(
 		return view.Started{}, c.Abandon(ctx, rec, err)
 	}
 	if rec.AdmittedAt.IsZero() && len(secrets) > 0 {
-		return view.Started{}, c.Abandon(ctx, rec, errNoSlot())
+		return view.Started{}, c.Abandon(ctx, rec, c.noSlot(ctx))
 	}
 	if rec.AdmittedAt.IsZero() { // in the queue, or asked to stop meanwhile
 		_ = hold.Release()

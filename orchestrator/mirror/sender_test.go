@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,7 @@ func TestCoalesced(t *testing.T) {
 // sender sends what is due, and nothing is there twice.
 func TestCrashWalk(t *testing.T) {
 	t.Parallel()
+	left := Crashpoints()
 	for until := range 5 {
 		for n := 1; ; n++ {
 			w := newWorld(t)
@@ -145,6 +147,7 @@ func TestCrashWalk(t *testing.T) {
 			if reached == "" {
 				break
 			}
+			left = slices.DeleteFunc(left, func(p thread.Crashpoint) bool { return string(p) == reached })
 			w.crashpoints = nil
 			w.send()
 			if until == 4 {
@@ -160,6 +163,9 @@ func TestCrashWalk(t *testing.T) {
 				t.Errorf("step %d, killed at %s: something is still due", until, reached)
 			}
 		}
+	}
+	if len(left) > 0 {
+		t.Errorf("no sender was killed at %v", left)
 	}
 }
 

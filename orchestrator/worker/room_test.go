@@ -11,20 +11,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 func newPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return server.Pool()
+	return pgstoretest.Connect(t).Pool()
 }
 
 // newFleet is one whose leases nobody renews and whose time passed says.

@@ -16,7 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -315,11 +315,7 @@ func (s *stay) check() {
 // alive is alive for all others; and it joins anew when it can.
 func TestWorker(t *testing.T) {
 	t.Parallel()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := pgstoretest.Connect(t)
 	l := newLink(t, server)
 	rapid.Check(t, func(t *rapid.T) {
 		l.down.Store(false)

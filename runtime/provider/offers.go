@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,13 +114,6 @@ func (r *Registry) spoken(p config.Provider, id string) string {
 		return wireOf(p, r.BaseURL(p), id)
 	}
 	return "messages"
-}
-
-// LeftOut reports that a provider's file does not count because nobody has accepted it,
-// and not because anything is wrong with it.
-func LeftOut(err error) bool {
-	refused, is := errors.AsType[*config.Error](err)
-	return is && refused.LeftOut
 }
 
 // Names are the providers that there are files of, sorted.

@@ -81,7 +81,7 @@ func open(url, dir string, seal *place.Seal) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{dir: dir, seal: seal, store: st, server: recordserver.New(st)}
+	m := &machine{dir: dir, seal: seal, store: st, server: recordserver.Late(func(context.Context, bool) (recordserver.Schema, error) { return st, nil })}
 	m.Records = remote.New(remote.Options{Local: local(dir, seal), Server: m.server, Boot: "one"})
 	m.stop = func() {
 		m.Close()

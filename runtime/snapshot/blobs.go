@@ -45,7 +45,8 @@ type Blob struct {
 	UsedAt time.Time // when it was put, or last used
 }
 
-// Names says which threads work by which snapshot, for as long as they are kept.
+// Names says which snapshot a thread without a parent works by, which is kept for as long as
+// that thread; those below it work by the same, and have no name here.
 type Names interface {
 	// Name notes the snapshot that a thread works by. When it returns, that survives a
 	// crash of the machine.

@@ -26,14 +26,6 @@ const (
 	CategoryCancelled   = "cancelled"    // somebody stopped the call
 )
 
-// Categories lists the categories.
-func Categories() []string {
-	return []string{
-		CategoryRateLimited, CategoryTransient, CategoryPermanent, CategoryAuth, CategoryQuota,
-		CategoryContext, CategoryRefusal, CategoryEmpty, CategoryUsage, CategoryCancelled,
-	}
-}
-
 // Values of [RetryPolicy.Type].
 const (
 	PolicyExponential = "exponential" // min(base * 2^attempt, max), attempt from 0

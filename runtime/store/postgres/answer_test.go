@@ -12,16 +12,28 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 )
 
+// openAt opens a project of a database until the test ends.
+func openAt(t testing.TB, url string) *Store {
+	t.Helper()
+	server, err := Connect(t.Context(), Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	st, err := server.Project(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
 // TestWriteFrom: what a transaction begins with was asked when it began, is given out once,
 // for that query with its values alone, and in the types that database/sql knows. A transaction whose first
 // statement fails leaves the lock to the next.
 func TestWriteFrom(t *testing.T) {
 	t.Parallel()
-	server, st, err := Open(t.Context(), Options{URL: pgtest.Server(t)}, "p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = st.Close(), server.Close() })
+	st := openAt(t, pgtest.Server(t))
 	d := &database{store: st, lock: "registry", committed: func() {}}
 	const counted = "SELECT count(*), CAST(7 AS INTEGER), CAST(NULL AS TEXT), ?1 FROM shown_plans"
 	asked := sqlstore.Statement{Query: counted, Args: []any{sqlstore.PostgreSQL}}
@@ -55,7 +67,7 @@ func TestWriteFrom(t *testing.T) {
 	}
 	first(0, "a")
 	failing := sqlstore.Statement{Query: "SELECT 1 / (count(*) - 1) FROM shown_plans"}
-	err = d.WriteFrom(t.Context(), sqlstore.Durable, failing, func(context.Context, *sql.Tx) error { return errors.New("was run") })
+	err := d.WriteFrom(t.Context(), sqlstore.Durable, failing, func(context.Context, *sql.Tx) error { return errors.New("was run") })
 	if !isDivision(err) {
 		t.Errorf("a division by zero: %v", err)
 	}

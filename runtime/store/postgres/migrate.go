@@ -89,18 +89,6 @@ func (s *Server) tooNew(schema string, current, known int64) error {
 	return fmt.Errorf("%s: schema %s has version %d, this binary knows %d: %w", s.name, schema, current, known, store.ErrTooNew)
 }
 
-// bothUpToDate is upToDate for a project, and for what all projects share.
-func (s *Server) bothUpToDate(ctx context.Context, pool *pgxpool.Pool, t tables) error {
-	both, err := s.bothVersions(ctx, pool)
-	if err != nil {
-		return err
-	}
-	if both == 0 { // one is not there
-		return errors.Join(s.upToDate(ctx, s.pool, fleet), s.upToDate(ctx, pool, t))
-	}
-	return s.bothFrom(ctx, t, both)
-}
-
 const aMillion = 1_000_000
 
 // bothVersions is one number of the versions of a project and the fleet, which are far below
@@ -109,7 +97,7 @@ func (s *Server) bothVersions(ctx context.Context, pool *pgxpool.Pool) (int64, e
 	return s.versionOf(ctx, pool, fmt.Sprintf("SELECT %s + %d * %s", newestVersion("goose_db_version"), aMillion, newestVersion(fleetSchema+".goose_db_version")))
 }
 
-// bothFrom is from for both.
+// bothFrom is from for a project, and for what all projects share.
 func (s *Server) bothFrom(ctx context.Context, t tables, both int64) error {
 	if err := s.from(ctx, fleet, both/aMillion); err != nil {
 		return err

@@ -29,11 +29,15 @@ func play(role string, args []string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	server, st, err := postgres.Open(ctx, postgres.Options{URL: url, Application: "rye-mcp test " + self}, "shop")
+	server, err := postgres.Connect(ctx, postgres.Options{URL: url, Application: "rye-mcp test " + self})
 	if err != nil {
 		return err
 	}
 	defer server.Close() //nolint:errcheck // the process ends
+	st, err := server.Project(ctx, "shop")
+	if err != nil {
+		return err
+	}
 	roles := map[string]func(context.Context, *postgres.Store, string) error{"work": playWork, "spend": playSpend}
 	return errors.Join(roles[role](ctx, st, self), st.Close())
 }

@@ -19,11 +19,7 @@ const unfencedSQL = `UPDATE threads SET turns = ?, input_tokens = ?, output_toke
 // write without that.
 func BenchmarkRatioFence(b *testing.B) {
 	c := pgtest.Start(b, pgtest.Options{Durable: true})
-	server, st, err := Open(b.Context(), Options{URL: c.Database(b)}, "team/app")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _, _ = st.Close(), server.Close() })
+	st := openAt(b, c.Database(b))
 	n := store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: time.Now(), Run: thread.NewRun()}
 	rec, _, err := store.Register(b.Context(), st, n, nil)
 	if err != nil {

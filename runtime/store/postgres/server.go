@@ -42,23 +42,9 @@ func Connect(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Open is Connect and Project at once, for a process of one project. Where the tables of
-// both are there and up to date it makes one connection and one query.
-func Open(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
-	s, err := prepare(ctx, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := s.open(ctx, name, s.bothUpToDate)
-	if err != nil {
-		s.pool.Close()
-		return nil, nil, err
-	}
-	return s, st, nil
-}
-
-// Lookup is Open for readers: where there is no such project it makes nothing, and both are
-// nil.
+// Lookup is Connect and Project at once, for a process of one project: where the tables of
+// both are there and up to date it makes one connection and one query. Where there is no such
+// project it makes nothing, and both are nil.
 func Lookup(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
 	s, err := prepare(ctx, opts)
 	if err != nil {

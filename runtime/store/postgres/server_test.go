@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 )
 
@@ -37,16 +38,7 @@ func TestMain(m *testing.M) {
 
 func connect(t testing.TB, url string) *postgres.Server {
 	t.Helper()
-	s, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return pgstoretest.ConnectTo(t, url)
 }
 
 // TestMany: of many that open a new database at once all find the same tables.
@@ -79,26 +71,25 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestOpen: one call makes what is not there, and finds what is.
-func TestOpen(t *testing.T) {
+// TestLookup: one call finds what is there, for one connection, and nothing else.
+func TestLookup(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Server(t)
-	for range 2 {
-		s, p, err := postgres.Open(t.Context(), postgres.Options{URL: url}, "p")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Stats(t.Context(), store.StatsSince{}); err != nil {
-			t.Error(err)
-		}
-		if stat := s.Pool().Stat(); stat.NewConnsCount() > 1 {
-			t.Errorf("%d connections for what is not used", stat.NewConnsCount())
-		}
-		if err := errors.Join(p.Close(), s.Close()); err != nil {
-			t.Error(err)
-		}
-	}
 	s := connect(t, url)
+	open(t, s, "p")
+	found, p, err := postgres.Lookup(t.Context(), postgres.Options{URL: url}, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Stats(t.Context(), store.StatsSince{}); err != nil {
+		t.Error(err)
+	}
+	if stat := found.Pool().Stat(); stat.NewConnsCount() > 0 {
+		t.Errorf("%d connections for what is not used", stat.NewConnsCount())
+	}
+	if err := errors.Join(p.Close(), found.Close()); err != nil {
+		t.Error(err)
+	}
 	for name, there := range map[string]bool{"p": true, "q": false} {
 		p, err := s.Find(t.Context(), name)
 		if err != nil || (p != nil) != there {

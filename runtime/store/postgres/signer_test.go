@@ -3,23 +3,13 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 )
 
 // TestSigner: of several machines that say at once which key signs, one decides for all.
 func TestSigner(t *testing.T) {
 	t.Parallel()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	project, err := server.Project(t.Context(), "team/app")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = project.Close() })
+	project := pgstoretest.Project(t, pgstoretest.Connect(t), "team/app")
 	said := make(chan string)
 	for _, own := range []string{"a", "b", "c", "d"} {
 		go func() {

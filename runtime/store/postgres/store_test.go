@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 )
@@ -13,16 +14,7 @@ import (
 // open opens a project, which is closed at the end of the test.
 func open(t testing.TB, s *postgres.Server, name string) *postgres.Store {
 	t.Helper()
-	st, err := s.Project(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return st
+	return pgstoretest.Project(t, s, name)
 }
 
 // TestConformance gives each test a project of its own in one database, so that what

@@ -10,7 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/delivery"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -24,17 +24,8 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	st, err := server.Project(t.Context(), "team/app")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	return &scene{t, server, st}
+	server := pgstoretest.Connect(t)
+	return &scene{t, server, pgstoretest.Project(t, server, "team/app")}
 }
 
 func (s *scene) join() {
@@ -284,14 +275,8 @@ func TestOneHintWaits(t *testing.T) {
 func BenchmarkHint(b *testing.B) {
 	for _, by := range []string{"river", "changes"} {
 		b.Run(by, func(b *testing.B) {
-			server, err := postgres.Connect(b.Context(), postgres.Options{URL: pgtest.Server(b)})
-			if err != nil {
-				b.Fatal(err)
-			}
-			st, err := server.Project(b.Context(), "team/app")
-			if err != nil {
-				b.Fatal(err)
-			}
+			server := pgstoretest.Connect(b)
+			st := pgstoretest.Project(b, server, "team/app")
 			if _, err := (&fleet.Fleet{Pool: server.Pool(), TTL: time.Hour}).Join(b.Context(), fleet.Worker{Name: "w", Slots: 1, Projects: []string{"team/app"}}); err != nil {
 				b.Fatal(err)
 			}

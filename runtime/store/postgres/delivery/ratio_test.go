@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/delivery"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -54,12 +55,12 @@ const (
 // machine is a process of the fleet.
 func (f *idleFleet) machine() (*postgres.Server, *postgres.Store) {
 	f.Helper()
-	server, st, err := postgres.Open(f.Context(), postgres.Options{URL: f.url, Connections: idleSlots}, "team/app")
+	server, err := postgres.Connect(f.Context(), postgres.Options{URL: f.url, Connections: idleSlots})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { _, _ = st.Close(), server.Close() })
-	return server, st
+	f.Cleanup(func() { _ = server.Close() })
+	return server, pgstoretest.Project(f, server, "team/app")
 }
 
 // dispatch returns how long it takes until so many threads have ended.

@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"pgregory.net/rapid"
 
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -28,12 +27,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return &world{pool: server.Pool()}
+	return &world{pool: pgstoretest.Connect(t).Pool()}
 }
 
 // fleet is as a worker sees it, whose clock goes as the database's does.

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/memories"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -35,12 +36,9 @@ type machine struct {
 
 func newMachine(t *testing.T, url string, seal *place.Seal) machine {
 	t.Helper()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
-	must(t, err)
-	project, err := server.Project(t.Context(), "example.org/team/work")
-	must(t, err)
+	project := pgstoretest.Project(t, pgstoretest.ConnectTo(t, url), "example.org/team/work")
 	local := rag.New(rag.At(filepath.Join(t.TempDir(), "memory.db"), "mark"))
-	t.Cleanup(func() { must(t, errors.Join(local.Close(), project.Close(), server.Close())) })
+	t.Cleanup(func() { must(t, local.Close()) })
 	index := &memories.Index{
 		Local: local, Place: seal.Place(), Pool: func(context.Context, bool) (*pgxpool.Pool, error) { return project.Pool(), nil },
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -27,17 +27,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	st, err := server.Project(t.Context(), "team/app")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	return &house{t, st}
+	return &house{t, pgstoretest.Project(t, pgstoretest.Connect(t), "team/app")}
 }
 
 // outbox is what a machine of a name has, of the mirror of an address.

@@ -64,9 +64,6 @@ type Server struct {
 	at Schema // nil: it was not there when it was last looked for
 }
 
-// New is the server of a schema.
-func New(at Schema) *Server { return &Server{at: at, deadline: Deadline} }
-
 // Late is the server of a schema that may not be there yet. Open returns nil for one, unless
 // it is to create it: then it is to keep what threads have left.
 func Late(open func(ctx context.Context, create bool) (Schema, error)) *Server {

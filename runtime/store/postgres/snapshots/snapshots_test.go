@@ -9,8 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot/snapshottest"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/snapshots"
 )
 
@@ -18,19 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, clock *snapshottest.Clock) snapshots.Store {
 	t.Helper()
-	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	project, err := server.Project(t.Context(), "example.org/team/work")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(project.Close(), server.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	project := pgstoretest.Project(t, pgstoretest.Connect(t), "example.org/team/work")
 	return snapshots.Store{Pool: project.Pool(), Now: clock.Now}
 }
 

@@ -307,10 +307,7 @@ func words(from, to records.Thread, stage records.Stage, same bool) (head *threa
 		return nil, err
 	}
 	if same {
-		var content []byte
-		if content, err = records.ReadAll(from.Transcript().Open, math.MaxInt64); err == nil {
-			_, err = w.Write(content)
-		}
+		err = records.CopyTo(w, from.Transcript().Open)
 	} else {
 		var resealed thread.TranscriptHead
 		resealed, err = transcript.Reseal(from.Transcript(), w, stage.Seal().Key())

@@ -9,6 +9,7 @@ package records
 import (
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -153,6 +154,16 @@ func ReadAll(open func() (Reader, error), most int64) ([]byte, error) {
 	}
 	content, err := io.ReadAll(io.NewSectionReader(r, 0, most))
 	return content, errors.Join(err, r.Close())
+}
+
+// CopyTo writes a record from its beginning to its end, in pieces.
+func CopyTo(to io.Writer, open func() (Reader, error)) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.NewSectionReader(r, 0, math.MaxInt64))
+	return errors.Join(err, r.Close())
 }
 
 // Stamp tells one state of a record from another: a record with the same stamp has

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 
@@ -88,17 +87,14 @@ func move(from, to records.Thread) error {
 }
 
 func moveWords(from, to records.Transcript) error {
-	r, err := from.Open()
-	if err != nil {
+	if _, err := from.Stamp(); err != nil {
 		return gone(err)
 	}
-	defer func() { _ = r.Close() }() // only read
 	w, err := to.Append()
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, io.NewSectionReader(r, 0, math.MaxInt64))
-	return errors.Join(err, w.Sync(), w.Close())
+	return errors.Join(records.CopyTo(w, from.Open), w.Sync(), w.Close())
 }
 
 // Prune removes copies of threads that the server has no more: others have deleted them.

@@ -18,58 +18,29 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// partitioned is the project of machines whose network is cut: short and long threads, some
-// with children, and one whose model answers when it is released. What dies is tried again.
-const partitioned = `
--- .ai/directives/patient.md --
-` + "```xml" + `
-<directive name="patient" version="1.0.0">
+// patientDirective is a directive of machines whose network is cut: what dies is tried again.
+func patientDirective(name, limits, permissions, task string) string {
+	if permissions != "" {
+		permissions = "    <permissions>" + permissions + "</permissions>\n"
+	}
+	return "-- .ai/directives/" + name + ".md --\n```xml\n" + `<directive name="` + name + `" version="1.0.0">
   <metadata>
-    <model tier="fast" /><limits spend="0.20" />
+    <model tier="fast" /><limits ` + limits + ` />
     <retry attempts="20" backoff="fixed" delay="0.1" on="provider crash" />
-  </metadata>
+` + permissions + `  </metadata>
 </directive>
-` + "```" + `
+` + "```\n\n" + task + "\n"
+}
 
-Be patient. Be held.
--- .ai/directives/work.md --
-` + "```xml" + `
-<directive name="work" version="1.0.0">
-  <metadata>
-    <model tier="fast" /><limits spend="0.20" />
-    <retry attempts="20" backoff="fixed" delay="0.1" on="provider crash" />
-    <permissions><execute><tool>rye.file-system.ls</tool></execute></permissions>
-  </metadata>
-</directive>
-` + "```" + `
-
-Work for long.
--- .ai/directives/quick.md --
-` + "```xml" + `
-<directive name="quick" version="1.0.0">
-  <metadata>
-    <model tier="fast" /><limits spend="0.05" />
-    <retry attempts="20" backoff="fixed" delay="0.1" on="provider crash" />
-  </metadata>
-</directive>
-` + "```" + `
-
-Be quick.
--- .ai/directives/lead.md --
-` + "```xml" + `
-<directive name="lead" version="1.0.0">
-  <metadata>
-    <model tier="fast" /><limits spend="1.00" spawns="40" />
-    <retry attempts="20" backoff="fixed" delay="0.1" on="provider crash" />
-    <permissions>
-      <execute><directive>quick</directive><directive>work</directive><tool>rye/agent/threads/orchestrator</tool></execute>
-    </permissions>
-  </metadata>
-</directive>
-` + "```" + `
-
-Lead others.
--- .ai/config/agent/agent.yaml --
+// partitioned is the project of such machines: short and long threads, some with children,
+// and one whose model answers when it is released.
+var partitioned = "\n" +
+	patientDirective("patient", `spend="0.20"`, "", "Be patient. Be held.") +
+	patientDirective("work", `spend="0.20"`, "<execute><tool>rye.file-system.ls</tool></execute>", "Work for long.") +
+	patientDirective("quick", `spend="0.05"`, "", "Be quick.") +
+	patientDirective("lead", `spend="1.00" spawns="40"`,
+		"<execute><directive>quick</directive><directive>work</directive><tool>rye/agent/threads/orchestrator</tool></execute>", "Lead others.") +
+	`-- .ai/config/agent/agent.yaml --
 threads: {max_running: 100}
 -- model.yaml --
 turns:

@@ -11,28 +11,41 @@ import (
 // cannot signal the thread's process stops it in the middle of a call.
 func TestCancelOnRecordInterrupts(t *testing.T) {
 	t.Parallel()
-	for when, script := range map[string]string{
-		"during a tool": "turns:\n  - {tool_calls: [{name: test_wait, input: {}}]}\n",
-		"during a call": "turns:\n  - {text: half an answer, hang: true, cut_after: 3, usage: {input_tokens: 100, output_tokens: 10}}\n",
+	inTrouble(t, func(t *testing.T, h *house, _ string) {
+		id := h.register(job{})
+		r := newRun(h.deps(id))
+		r.lookEvery = time.Millisecond
+		go func() {
+			h.awaitTrouble(t.Context(), id)
+			if _, err := h.store.RequestCancel(t.Context(), id, time.Now()); err != nil {
+				t.Error(err)
+			}
+			close(h.tools.release)
+		}()
+		rec, err := r.toEnd(t.Context())
+		if err != nil || rec.Status != thread.Cancelled || rec.Outcome.Error.Code != "cancelled" {
+			t.Fatalf("%s %+v, %v", rec.Status, rec.Outcome, err)
+		}
+	})
+}
+
+const (
+	duringTool = "during a tool"
+	duringCall = "during a call"
+)
+
+// inTrouble runs a test with a thread that hangs in its first turn, in a tool and in a call
+// of the model, and that must end without another request.
+func inTrouble(t *testing.T, test func(t *testing.T, h *house, when string)) {
+	for when, turn := range map[string]string{
+		duringTool: "{tool_calls: [{name: test_wait, input: {}}], usage: {input_tokens: 100, output_tokens: 10}}",
+		duringCall: "{text: half an answer, hang: true, cut_after: 3, usage: {input_tokens: 100, output_tokens: 10}}",
 	} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			h.script(script)
-			id := h.register(job{})
-			r := newRun(h.deps(id))
-			r.lookEvery = time.Millisecond
-			go func() {
-				h.awaitTrouble(t.Context(), id)
-				if _, err := h.store.RequestCancel(t.Context(), id, time.Now()); err != nil {
-					t.Error(err)
-				}
-				close(h.tools.release)
-			}()
-			rec, err := r.toEnd(t.Context())
-			if err != nil || rec.Status != thread.Cancelled || rec.Outcome.Error.Code != "cancelled" {
-				t.Fatalf("%s %+v, %v", rec.Status, rec.Outcome, err)
-			}
+			h.script("turns:\n  - " + turn + "\n")
+			test(t, h, when)
 			if n := len(h.server.Requests()); n != 1 {
 				t.Errorf("%d requests", n)
 			}

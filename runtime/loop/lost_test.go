@@ -18,50 +18,39 @@ import (
 // the other's, writes nothing, and its log says what it has spent.
 func TestThreadLost(t *testing.T) {
 	t.Parallel()
-	for when, script := range map[string]string{
-		"during a tool": "turns:\n  - {tool_calls: [{name: test_wait, input: {}}], usage: {input_tokens: 100, output_tokens: 10}}\n",
-		"during a call": "turns:\n  - {text: half an answer, hang: true, cut_after: 3, usage: {input_tokens: 100, output_tokens: 10}}\n",
-	} {
-		t.Run(when, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
-			h.script(script)
-			id := h.register(job{})
-			d := h.deps(id)
-			rec, err := h.store.Replace(t.Context(), id, "", "own")
+	inTrouble(t, func(t *testing.T, h *house, when string) {
+		id := h.register(job{})
+		d := h.deps(id)
+		rec, err := h.store.Replace(t.Context(), id, "", "own")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		d.Runner, d.Log = h.store.Runner(id, rec.Run), zerolog.New(&log)
+		r := newRun(d)
+		r.lookEvery = time.Millisecond
+		before := make(chan thread.Record, 1)
+		go func() {
+			h.awaitTrouble(t.Context(), id)
+			now, err := h.store.Replace(t.Context(), id, rec.Run, "another")
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
-			var log bytes.Buffer
-			d.Runner, d.Log = h.store.Runner(id, rec.Run), zerolog.New(&log)
-			r := newRun(d)
-			r.lookEvery = time.Millisecond
-			before := make(chan thread.Record, 1)
-			go func() {
-				h.awaitTrouble(t.Context(), id)
-				now, err := h.store.Replace(t.Context(), id, rec.Run, "another")
-				if err != nil {
-					t.Error(err)
-				}
-				before <- now
-				if when == "during a tool" {
-					close(h.tools.release)
-				}
-			}()
-			if _, err := r.toEnd(t.Context()); !errors.Is(err, store.ErrFenced) {
-				t.Errorf("it ends with %v", err)
+			before <- now
+			if when == duringTool {
+				close(h.tools.release)
 			}
-			was := <-before
-			now, err := h.store.Get(t.Context(), id)
-			if err != nil || now.Status != thread.Running || now.Run != was.Run || now.Cost != was.Cost || len(h.stopped) > 0 {
-				t.Errorf("%+v, was %+v; stopped below %v; %v", now, was, h.stopped, err)
-			}
-			if n := len(h.server.Requests()); n != 1 {
-				t.Errorf("%d requests", n)
-			}
-			if r.cost.Spend == 0 || !strings.Contains(log.String(), `"lost_spend":"`+r.cost.Spend.String()+`"`) {
-				t.Errorf("it has spent %s, and says\n%s", r.cost.Spend, log.String())
-			}
-		})
-	}
+		}()
+		if _, err := r.toEnd(t.Context()); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("it ends with %v", err)
+		}
+		was := <-before
+		now, err := h.store.Get(t.Context(), id)
+		if err != nil || now.Status != thread.Running || now.Run != was.Run || now.Cost != was.Cost || len(h.stopped) > 0 {
+			t.Errorf("%+v, was %+v; stopped below %v; %v", now, was, h.stopped, err)
+		}
+		if r.cost.Spend == 0 || !strings.Contains(log.String(), `"lost_spend":"`+r.cost.Spend.String()+`"`) {
+			t.Errorf("it has spent %s, and says\n%s", r.cost.Spend, log.String())
+		}
+	})
 }

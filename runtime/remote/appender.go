@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"sync"
@@ -255,7 +254,7 @@ func (a *appender) shipWords(size int64, puts []recordserver.Put, artifacts []re
 	buffer := make([]byte, min(max(0, size-a.shipped), recordserver.PageChunks*recordserver.ChunkBytes))
 	for {
 		part := buffer[:min(int64(len(buffer)), max(0, size-a.shipped))]
-		if _, err := a.ReadAt(part, a.shipped); err != nil && !errors.Is(err, io.EOF) {
+		if n, err := a.ReadAt(part, a.shipped); n < len(part) {
 			return fmt.Errorf("%w: %w", errHere, err)
 		}
 		p := recordserver.Parcel{From: a.shipped, Chunks: slices.Collect(slices.Chunk(part, recordserver.ChunkBytes))}

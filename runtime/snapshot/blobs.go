@@ -48,8 +48,8 @@ type Blob struct {
 // Names says which snapshot a thread without a parent works by, which is kept for as long as
 // that thread; those below it work by the same, and have no name here.
 type Names interface {
-	// Name notes the snapshot that a thread works by. When it returns, that survives a
-	// crash of the machine.
+	// Name notes the snapshot that a thread works by. No crash of the machine loses that and
+	// keeps what was durably written to the same place after it returned.
 	Name(ctx context.Context, of thread.ID, snapshot Hash) error
 	// Forget takes back what was noted of a thread. Where nothing was it is no error.
 	Forget(ctx context.Context, of thread.ID) error

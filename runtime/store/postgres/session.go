@@ -14,7 +14,7 @@ import (
 )
 
 // ErrPooled says that a pooler gives the statements of one client to several sessions of the
-// server. What a connection has set holds in one of them, where others may have set another
+// server. Settings of a connection hold in one of them, where others may have set another
 // schema, so that nothing can be read or written safely.
 var ErrPooled = errors.New("a pooler in transaction mode stands before the PostgreSQL server")
 
@@ -41,7 +41,7 @@ func (s *sessions) prepare(config *pgconn.Config) {
 		if err != nil || pid == conn.PID() || s.kept.Load() {
 			return err
 		}
-		// What stands between has given the connection a number of its own.
+		// Something between has given the connection a number of its own.
 		if err := keepsSessions(ctx, config, conn, pid); err != nil {
 			return err
 		}

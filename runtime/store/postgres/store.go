@@ -90,7 +90,7 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 func (s *Store) Warm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
 	defer cancel()
-	// What fails here fails again where somebody hears of it.
+	// An error comes again where somebody hears of it.
 	_, _ = s.pool.Exec(ctx, "SELECT FROM threads, budgets, record_files, record_chunks LIMIT 0", pgx.QueryExecModeExec)
 }
 

@@ -25,7 +25,7 @@
 // a flow that writes by that reads it with the statement that changes it, or keeps the row
 // as it is (Dialect.untilCommit).
 //
-// What is read outside of a Write is asked again in it, or does not have to hold: a
+// A Write asks again for what was read outside of it, unless that need not hold: a
 // candidate is registered if its id is still free, the next of the queue is admitted if
 // it is still queued and a slot is free, a run takes a budget from the run that it has
 // read, and from no other. The two databases have no common transaction; their order is

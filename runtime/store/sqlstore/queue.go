@@ -21,7 +21,7 @@ const (
 // else PostgreSQL can look for the one row among all that are queued.
 const isQueuedItself = `status = 'created' AND coalesce(queued_at, 0) > 0 AND coalesce(admitted_at, 0) = 0 AND coalesce(cancel_requested_at, 0) = 0`
 
-// What is asked before a slot is given. Neither counts the queue, which can be long.
+// Conditions of giving a slot. Neither counts the queue, which can be long.
 const (
 	slotsTaken   = `(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
 	nobodyQueued = `(SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + isQueued + ` ORDER BY queue_position LIMIT 1) IS NULL`
@@ -37,7 +37,7 @@ const child = `EXISTS (SELECT 1 FROM threads parent
 // nextPosition is the end of the queue.
 const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
 
-// What puts a thread in the queue. The first admits it at once when a slot is free and it
+// Statements that put a thread in the queue. The first admits it at once when a slot is free and it
 // goes before everybody there: nobody is queued, or it is a child and no other child is.
 const (
 	enqueueSQL = queueUp + `, admitted_at = CASE WHEN cancel_requested_at IS NULL AND ` + slotsTaken + ` < ?3

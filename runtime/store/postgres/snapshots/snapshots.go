@@ -214,7 +214,8 @@ func (s Store) Remove(ctx context.Context, hash snapshot.Hash, since time.Time) 
 	return done.RowsAffected() > 0, nil
 }
 
-// Name implements [snapshot.Names].
+// Name implements [snapshot.Names]. The disk is not waited for: the log of the server keeps
+// nothing of what is written behind it without it.
 func (s Store) Name(ctx context.Context, of thread.ID, hash snapshot.Hash) error {
 	h, err := raw(hash)
 	if err != nil {

@@ -62,9 +62,12 @@ func (p *place) clone(name string, env ...string) *place {
 
 // work starts a worker on the project, and returns when it is at work. It is ended, with what
 // it runs, when the test is over.
-func (p *place) work(name string) {
+func (p *place) work(name string) { p.workWith(name, "--slots", "4") }
+
+// workWith is work with flags.
+func (p *place) workWith(name string, flags ...string) *exec.Cmd {
 	p.Helper()
-	cmd := exec.Command(p.program, "worker", "--project", p.dir, "--slots", "4", "--name", name)
+	cmd := exec.Command(p.program, slices.Concat([]string{"worker", "--project", p.dir, "--name", name}, flags)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.env, p.Output()
 	out, err := cmd.StdoutPipe()
 	p.noError(err)
@@ -81,4 +84,5 @@ func (p *place) work(name string) {
 		p.Fatalf("the worker says %q, %v", said, err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return cmd
 }

@@ -94,6 +94,11 @@ func (d *Desk) Apply(ctx context.Context, r Request) (Applied, error) {
 		return Applied{}, d.told(rec, err)
 	}
 	applied := Applied{Success: true, ThreadID: r.ThreadID, Applied: done}
+	if into == nil {
+		if err := d.recordApplied(ctx, rec, *meta.Workspace); err != nil {
+			applied.Note = err.Error()
+		}
+	}
 	if rec.ThreadID != r.ThreadID {
 		applied.ResolvedThreadID = rec.ThreadID
 	}
@@ -133,7 +138,13 @@ func (d *Desk) find(ctx context.Context, r Request, so string) (rec thread.Recor
 		return rec, meta, tool.Faultf(tool.CodeUnsupported, "thread %s has no workspace: it works in the project itself", rec.ThreadID).
 			With("thread_id", rec.ThreadID).WithHint("What it changed is there already. A thread started with workspace \"worktree\" has one.")
 	}
-	if err = d.Threads.Workspaces.Receive(ctx, *meta.Workspace); err != nil {
+	now := d.Now(ctx, meta)
+	meta.Workspace = &now
+	err = d.Threads.Workspaces.Receive(ctx, now)
+	if _, is := errors.AsType[*workspace.ElsewhereError](err); is && now.At != "" {
+		return rec, meta, onWorker(rec, now)
+	}
+	if err != nil {
 		err = threads.Fault(err)
 	}
 	return rec, meta, err
@@ -148,21 +159,21 @@ func (d *Desk) told(rec thread.Record, err error) error {
 		return threads.Fault(err)
 	}
 	if rec.Worker != "" {
-		return onWorker(rec)
+		return onWorker(rec, thread.Workspace{Of: rec.ThreadID, AtName: rec.Worker})
 	}
 	return tool.Faultf(tool.CodeNotFound, "thread %s has not made its workspace yet", rec.ThreadID).With("thread_id", rec.ThreadID).
 		WithHint("wait_threads waits for it")
 }
 
 // onWorker says where the workspace of a thread is that is not here.
-func onWorker(rec thread.Record) error {
-	f := tool.Faultf(tool.CodeNotFound, "the workspace of thread %s is on worker %s, and what has changed in it has not come here", rec.ThreadID, rec.Worker).
-		With("thread_id", rec.ThreadID).With("worker", rec.Worker)
+func onWorker(rec thread.Record, w thread.Workspace) error {
+	f := tool.Faultf(tool.CodeNotFound, "the workspace of thread %s is on worker %s, and what has changed in it has not come here", w.Of, w.AtName).
+		With("thread_id", rec.ThreadID).With("worker", w.AtName)
 	if !rec.Status.Terminal() {
 		return f.WithHint("It comes with the end of the thread: wait_threads waits for it.")
 	}
-	return f.WithHint("resume_thread has it go on, and its end sends the changes. Or apply them in the checkout of that machine.").
-		WithTry("rye-mcp threads diff %s, on the machine of worker %s", rec.ThreadID, rec.Worker)
+	return f.WithHint("It comes when that worker is at work again, or with the next end: resume_thread has the thread go on there. Or apply it in the checkout of that machine.").
+		WithTry("rye-mcp threads diff %s, on the machine of worker %s", rec.ThreadID, w.AtName)
 }
 
 // nothingLeft reports whether an error says that a thread which has ended has no workspace:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 )
 
 // Remove removes the workspace of a thread that is deleted, with all that has changed in
@@ -51,15 +52,46 @@ func (d *Desk) own(rec thread.Record) *thread.Workspace {
 	return meta.Workspace
 }
 
-// Sweep removes workspaces that nobody works in and nothing has changed in, and goes on
-// with what a crash has cut short.
+// Sweep removes workspaces of this machine that nobody works in, where nothing has changed or
+// what has is known elsewhere and of no use any more. It sends what could not be sent before,
+// and goes on with what a crash has cut short.
 func (d *Desk) Sweep(ctx context.Context) (did string, err error) {
 	if d.Threads.Workspaces == nil {
 		return "", nil
 	}
-	removed, err := d.Threads.Workspaces.Sweep(ctx)
+	removed, err := d.Threads.Workspaces.Sweep(ctx, func(h workspace.Held) (workspace.Fate, error) { return d.fate(ctx, h) })
 	if removed > 0 {
-		did = fmt.Sprintf("removed %d without changes", removed)
+		did = fmt.Sprintf("removed %d without changes of their own", removed)
 	}
 	return did, err
+}
+
+// fate is what becomes of a workspace on this machine. One whose thread is nowhere known stays:
+// the store may be another than it was.
+func (d *Desk) fate(ctx context.Context, h workspace.Held) (workspace.Fate, error) {
+	w := h.Workspace
+	if d.Threads.Fleet == nil || w.Of == "" {
+		return workspace.Keep, nil
+	}
+	owner, now, err := d.Threads.WorkspaceNow(ctx, w.Of, w.Name)
+	switch {
+	case err != nil:
+		return workspace.Keep, err
+	case owner.ThreadID == "":
+		if d.Threads.Deleted(ctx, w.Of) != nil {
+			return workspace.Discard, nil
+		}
+		return workspace.Keep, nil
+	case !owner.Status.Terminal():
+		return workspace.Keep, nil
+	case now == nil: // the thread went on in another, after all of this one was applied
+		return workspace.Repeats, nil
+	}
+	if now.At == h.Machine && now.At != "" {
+		return workspace.Keep, d.sendLeft(ctx, owner.ThreadID, w.Name)
+	}
+	if now.Applied != "" && now.Applied == h.Result || now.Result != "" && now.Result != h.Result {
+		return workspace.Repeats, nil
+	}
+	return workspace.Keep, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -232,18 +233,12 @@ func (c *Continuer) recordResumed(ctx context.Context, r *resumption, id thread.
 
 // addAfterEnd adds to the transcript of a thread that has ended.
 func (c *Continuer) addAfterEnd(ctx context.Context, rec thread.Record, added transcript.Addition) error {
-	if _, err := c.Threads.AwaitRelease(ctx, rec.ThreadID); err != nil {
-		return err
-	}
-	_, hold, ok, err := c.Threads.Sweeper.ClaimEnded(ctx, rec.ThreadID)
-	if !ok {
-		return cmp.Or(err, life.ErrHeld)
-	}
-	defer func() { _ = hold.Release() }()
-	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = w.Close() }()
-	return w.Add(added)
+	return c.Threads.AfterEnd(ctx, rec.ThreadID, func(records.Thread) error {
+		w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = w.Close() }()
+		return w.Add(added)
+	})
 }

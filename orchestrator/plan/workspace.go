@@ -25,7 +25,7 @@ func (c *Planner) checkWorkspace(ctx context.Context, p *Plan) error {
 	case c.Threads.Workspaces == nil:
 		return tool.Faultf(tool.CodeUnsupported, "threads of this program have no workspaces")
 	}
-	return c.Threads.Workspaces.Check(ctx)
+	return c.Threads.Workspaces.Check(ctx, thread.Workspace{})
 }
 
 // Workspace is where a thread of the plan works: a workspace of its own, that of its
@@ -41,7 +41,7 @@ func (p *Plan) Workspace(id thread.ID) *thread.Workspace {
 	}
 	w := &thread.Workspace{Type: wanted, Name: thread.NewWorkspaceName(), Of: id}
 	if above != nil {
-		w.From = above.Name
+		w.From, w.FromOf = above.Name, above.Of
 	}
 	return w
 }

@@ -18,6 +18,9 @@ func (s *Sweeper) sumWorkspace(ctx context.Context, left records.Thread, o *thre
 	if err != nil || s.Workspaces == nil || !meta.OwnWorkspace() || o.State == thread.Continued || o.Changes != nil {
 		return none
 	}
+	if err := s.Workspaces.Check(ctx, *meta.Workspace); errors.As(err, new(*workspace.ElsewhereError)) {
+		return none // what is here, if anything, is older
+	}
 	changes, err := s.Workspaces.Changes(ctx, *meta.Workspace)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it died before it had any

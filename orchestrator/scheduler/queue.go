@@ -44,6 +44,13 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, he
 	if !here && meta.Kind != thread.KindTool && !c.canServe(meta.Model) {
 		slots = 0
 	}
+	if slots > 0 {
+		if err := c.Threads.HasWorkspace(ctx, meta); err != nil && here {
+			return thread.Record{}, err
+		} else if err != nil {
+			slots = 0
+		}
+	}
 	rec, err := c.Threads.Store.Enqueue(ctx, meta.ThreadID, slots, c.Threads.Now())
 	if err == nil {
 		c.Threads.Crashpoints.At(CrashQueued)
@@ -143,7 +150,7 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 	run := d.Threads.NewRun()
 	var taken claim
 	rec, admitted, err := store.Admit(ctx, d.Threads.Store, d.slots, d.Threads.Now(), run, func(r thread.Record) (err error) {
-		if !d.canRun(r) || !d.accepts(r) {
+		if !d.canRun(r) || !d.accepts(ctx, r) {
 			return store.ErrTaken
 		}
 		taken.giveUp() // another has admitted that one
@@ -172,7 +179,7 @@ func (c *Scheduler) Takes(ctx context.Context) (bool, error) {
 	}
 	d := &dispatch{Call: c.begin(), fits: map[string]bool{}}
 	err = store.EachRow(ctx, c.Threads.Store, []thread.State{thread.Created}, func(rec thread.Record) error {
-		if rec.Queued() && d.canRun(rec) && d.accepts(rec) {
+		if rec.Queued() && d.canRun(rec) && d.accepts(ctx, rec) {
 			return errFound
 		}
 		return nil
@@ -212,17 +219,24 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 	return fits
 }
 
-// accepts reports whether a thread of a fleet may go by the settings of this machine. Others
-// that its user has not accepted, or has beside those of its start, leave it to another.
-func (d *dispatch) accepts(rec thread.Record) bool {
+// accepts reports whether a thread of a fleet may go by the settings of this machine, and
+// works in a workspace that this machine has or can make. Settings that its user has not
+// accepted, or has beside those of its start, leave it to another.
+func (d *dispatch) accepts(ctx context.Context, rec thread.Record) bool {
 	if d.Threads.Fleet == nil {
 		return true
 	}
 	meta, err := d.Threads.OwnMeta(rec.ThreadID)
-	if err != nil || d.Accepts(meta.Accepted) {
+	if err != nil {
 		return true // its own process says what is wrong with thread.json
 	}
-	d.note(zerolog.WarnLevel, rec.ThreadID, threads.ErrOtherSettings, "left a queued thread to another machine")
+	if err = d.Threads.HasWorkspace(ctx, meta); err == nil && !d.Accepts(meta.Accepted) {
+		err = threads.ErrOtherSettings
+	}
+	if err == nil {
+		return true
+	}
+	d.note(zerolog.WarnLevel, rec.ThreadID, err, "left a queued thread to another machine")
 	return false
 }
 

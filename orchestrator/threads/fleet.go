@@ -21,6 +21,9 @@ type Fleet interface {
 	// NoWorker says why no worker takes a thread that is queued, and what to do about it;
 	// empty: one will.
 	NoWorker(ctx context.Context, rec thread.Record) string
+	// Lacks says which of the commits that the workspace of a queued thread builds upon the
+	// checkout of this machine lacks; empty: none.
+	Lacks(ctx context.Context, commits []string, lacking string)
 }
 
 // ErrOtherSettings says that a thread was started with other settings of the project than this

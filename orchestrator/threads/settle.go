@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -115,6 +117,19 @@ func (t *Threads) AwaitRelease(ctx context.Context, id thread.ID) (free bool, er
 			return false, nil
 		}
 	}
+}
+
+// AfterEnd writes what belongs to a thread that has ended, which nobody else does meanwhile.
+func (t *Threads) AfterEnd(ctx context.Context, id thread.ID, write func(of records.Thread) error) error {
+	if _, err := t.AwaitRelease(ctx, id); err != nil {
+		return err
+	}
+	rec, hold, ok, err := t.Sweeper.ClaimEnded(ctx, id)
+	if !ok {
+		return cmp.Or(err, life.ErrHeld)
+	}
+	defer func() { _ = hold.Release() }()
+	return write(t.Records.By(id, rec.Run))
 }
 
 // leasePoll is how often a lease is asked for: one that becomes free makes no event.

@@ -66,6 +66,7 @@ type Threads struct {
 	children  *children
 	described fileCache[Described]
 	lastWords fileCache[transcript.Newest]
+	lacking   lacking
 }
 
 // New returns the threads of a project.

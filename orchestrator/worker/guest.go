@@ -23,9 +23,10 @@ type Guest struct {
 	// Under is the worker whose thread this process runs: what it starts lives by that
 	// lease. Empty: there is none.
 	Under thread.Incarnation
-	// Accepted are the settings that a thread was started with; nil: it is not known.
-	Accepted func(thread.ID) *thread.Accepted
-	Log      zerolog.Logger
+	// Started are the settings that a thread was started with, and the workspace that it works
+	// in as that stands, each nil where there is none; nil: they are not known.
+	Started func(context.Context, thread.ID) (*thread.Accepted, *thread.Workspace)
+	Log     zerolog.Logger
 
 	mu    sync.Mutex
 	lease *fleet.Lease
@@ -148,19 +149,62 @@ func (g *Guest) NoWorker(ctx context.Context, rec thread.Record) string {
 	if err != nil {
 		return ""
 	}
-	if why := noWorker(workers, g.Project, rec); why != "" || g.Accepted == nil {
+	why := noWorker(workers, g.Project, rec)
+	if why != "" || g.Started == nil {
 		return why
 	}
-	if started := g.Accepted(rec.ThreadID); started != nil {
-		return otherSettings(workers, g.Project, started.Settings)
+	accepted, in := g.Started(ctx, rec.ThreadID)
+	if why = notThere(workers, g.Project, in); why == "" && accepted != nil {
+		why = otherSettings(workers, g.Project, accepted.Settings)
 	}
-	return ""
+	return why
+}
+
+// Lacks implements [threads.Fleet]: only workers are asked what they lack.
+func (g *Guest) Lacks(context.Context, []string, string) {}
+
+// takingOf are those of the workers that take threads of a project.
+func takingOf(workers []fleet.Seen, project string) []fleet.Seen {
+	return slices.DeleteFunc(slices.Clone(workers), func(w fleet.Seen) bool {
+		return !w.Alive || w.Draining || !slices.Contains(w.Projects, project)
+	})
+}
+
+// notThere says that none of the workers of a project has the workspace of a thread, or can
+// make it; empty: one does.
+func notThere(workers []fleet.Seen, project string, in *thread.Workspace) string {
+	workers = takingOf(workers, project)
+	if in == nil || len(workers) == 0 {
+		return ""
+	}
+	if in.At != "" {
+		if slices.ContainsFunc(workers, func(w fleet.Seen) bool { return w.Machine == in.At || w.Machine == "" }) {
+			return ""
+		}
+		return fmt.Sprintf("the workspace of thread %s is on %s alone, where no worker takes threads of project %s: "+
+			"start one there (rye-mcp worker --project DIR); or cancel this thread, and start anew without what was done in that workspace", in.Of, in.AtName, project)
+	}
+	if in.Baseline != "" && in.Bundle+in.Result == "" {
+		return fmt.Sprintf("the workspace of thread %s has not come along to this store: cancel this thread, and start anew", in.Of)
+	}
+	lacks := func(w fleet.Seen) string {
+		at := slices.IndexFunc(w.Lacks, func(id string) bool { return strings.Contains(in.Needs, id) })
+		if at < 0 {
+			return ""
+		}
+		return w.Lacks[at]
+	}
+	if slices.ContainsFunc(workers, func(w fleet.Seen) bool { return lacks(w) == "" }) {
+		return ""
+	}
+	return fmt.Sprintf("the thread's workspace builds upon commit %.12s, which no worker of project %s has (%s): git fetch in the checkout of one, "+
+		"and it takes the thread within seconds", lacks(workers[0]), project, names(workers))
 }
 
 // otherSettings says that the users of all workers of a project have accepted other settings
 // of it than a thread was started with; empty: one has not.
 func otherSettings(workers []fleet.Seen, project, started string) string {
-	workers = slices.DeleteFunc(workers, func(w fleet.Seen) bool { return !w.Alive || w.Draining || !slices.Contains(w.Projects, project) })
+	workers = takingOf(workers, project)
 	same := func(w fleet.Seen) bool {
 		at := slices.Index(w.Projects, project)
 		return at >= len(w.Settings) || w.Settings[at] == started // an older version says nothing

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +67,8 @@ type Worker struct {
 	draining bool
 	outdated error // why this binary is too old for the projects
 	offer    fleet.Offer
-	full     bool // no space was left at the last look
+	full     bool     // no space was left at the last look
+	lacks    []string // commits, as the lease says
 }
 
 // current is the lease, nil before there is one.
@@ -158,6 +160,31 @@ func (w *Worker) Providers(context.Context) (able []string, served bool) { retur
 // NoWorker implements [threads.Fleet].
 func (w *Worker) NoWorker(context.Context, thread.Record) string { return "" }
 
+// maxLacks bounds the commits that a worker says it lacks: the last ones.
+const maxLacks = 100
+
+// Lacks implements [threads.Fleet]. What could not be said is said with the next look.
+func (w *Worker) Lacks(ctx context.Context, commits []string, lacking string) {
+	lease, _ := w.current()
+	if lease == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := slices.DeleteFunc(slices.Clone(w.lacks), func(id string) bool { return id != lacking && slices.Contains(commits, id) })
+	if lacking != "" && !slices.Contains(now, lacking) {
+		now = append(now[max(0, len(now)+1-maxLacks):], lacking)
+	}
+	if slices.Equal(now, w.lacks) {
+		return
+	}
+	if err := lease.Lacks(ctx, now); err != nil {
+		w.Log.Warn().Err(err).Msg("cannot say what the checkouts lack")
+		return
+	}
+	w.lacks = now
+}
+
 // load is how many slots the worker has in use, and how many threads.
 func (w *Worker) load(ctx context.Context, own thread.Incarnation) (slots, all int, err error) {
 	for _, p := range w.Projects {
@@ -214,7 +241,7 @@ func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool, drain 
 		lease, err := w.Fleet.Join(ctx, self)
 		if err == nil {
 			w.mu.Lock()
-			w.lease, w.offer = lease, self.Offer
+			w.lease, w.offer, w.lacks = lease, self.Offer, nil
 			w.mu.Unlock()
 			if w.Joined != nil {
 				w.Joined(lease)

@@ -52,6 +52,9 @@ type Deps struct {
 	Successors handoff.Maker
 	// Workspaces are those of threads; nil: there are none.
 	Workspaces workspace.Workspaces
+	// Sharing knows of workspaces that are those of other threads; nil: this machine alone
+	// runs threads.
+	Sharing Sharing
 	// StopChildren stops what the thread leaves running when it ends without
 	// having completed; children of a thread that has, or is continued, go on.
 	StopChildren func(ctx context.Context, id thread.ID) error

@@ -17,6 +17,18 @@ const changesTime = 2 * time.Minute
 // pathVariable is the value of {env:PROJECT_PATH}: where the thread works.
 const pathVariable = "PROJECT_PATH"
 
+// Sharing is what several machines have to know of threads that work in the workspace of
+// another one.
+type Sharing interface {
+	// Now is the workspace of such a thread as it stands.
+	Now(ctx context.Context, meta thread.Meta) thread.Workspace
+	// Begun records that the thread works in it, on the machine that w names. The error says
+	// that another one has it by now.
+	Begun(ctx context.Context, w thread.Workspace) error
+	// Left sends what is in it, unless the thread that has it will.
+	Left(ctx context.Context, w thread.Workspace) error
+}
+
 // workplace is where a thread works: in the project, or in a workspace.
 type workplace struct {
 	in    *tool.Work // nil: the project
@@ -32,7 +44,7 @@ func (w *workplace) enter(ctx context.Context, r *run) error {
 	if r.Workspaces == nil {
 		return tool.Faultf(tool.CodeUnsupported, "the thread needs a workspace, and there are none here")
 	}
-	now, in, leave, err := r.Workspaces.Enter(ctx, *r.meta.Workspace)
+	now, in, leave, err := w.enterOne(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -44,6 +56,25 @@ func (w *workplace) enter(ctx context.Context, r *run) error {
 	}
 	r.meta.Workspace = &now
 	return r.records().Meta().Write(r.meta)
+}
+
+// shares reports whether the workspace is that of another thread, which may have run on
+// another machine.
+func shares(r *run) bool { return r.Sharing != nil && !r.meta.OwnWorkspace() }
+
+// enterOne enters the workspace of the thread. That of another one is entered as it stands.
+func (w *workplace) enterOne(ctx context.Context, r *run) (now thread.Workspace, in tool.Work, leave func(), err error) {
+	now = *r.meta.Workspace
+	if shares(r) {
+		now = r.Sharing.Now(ctx, r.meta)
+	}
+	if now, in, leave, err = r.Workspaces.Enter(ctx, now); err != nil || !shares(r) {
+		return now, in, leave, err
+	}
+	if err = r.Sharing.Begun(ctx, now); err != nil {
+		leave()
+	}
+	return now, in, leave, err
 }
 
 // dir is the folder that stands for the project.
@@ -79,6 +110,11 @@ func (w *workplace) close(ctx context.Context, r *run) {
 		return
 	}
 	w.leave()
+	if shares(r) {
+		if err := r.Sharing.Left(context.WithoutCancel(ctx), *r.meta.Workspace); err != nil {
+			r.Log.Warn().Err(err).Msg("what has changed in the workspace of another thread could not be sent; the machine sends it later")
+		}
+	}
 	if !w.clean {
 		return
 	}

@@ -13,14 +13,21 @@ type Workspace struct {
 	Of   ID     `json:"of"`   // the thread that it was made for; others work in it too
 	// From is the name of the workspace whose files it began with; empty: the project.
 	From string `json:"from,omitempty"`
+	// FromOf is the thread that From was made for.
+	FromOf ID `json:"from_of,omitempty"`
 	// Copied says that what had changed in From counts as changed here too: it is applied
 	// with this one, to where that one would have been.
 	Copied bool `json:"copied,omitempty"`
 	// Baseline is the commit that it began with; empty before it was made.
 	Baseline string `json:"baseline,omitempty"`
-	// Bundle names the artifact of Of in which Baseline travels to other machines, by the
-	// SHA-256 of its content; empty: it was made where the thread runs.
-	Bundle string `json:"bundle,omitempty"`
+	// Bundle names the artifact in which Baseline travels to other machines, by the SHA-256 of
+	// its content, and BundleOf the thread that has it, where that is not Of. Empty: it was
+	// made where the thread runs.
+	Bundle   string `json:"bundle,omitempty"`
+	BundleOf ID     `json:"bundle_of,omitempty"`
+	// Needs are the commits that a checkout of the project must have for what travels, with a
+	// space between two.
+	Needs string `json:"needs,omitempty"`
 	// Prefix is the folder of the project in Baseline, with slashes, where that travels.
 	Prefix string `json:"prefix,omitempty"`
 	// Base is the commit that changes are counted from at the beginning, where it travels.
@@ -32,6 +39,12 @@ type Workspace struct {
 	ResultBase   string `json:"result_base,omitempty"`
 	ResultBundle string `json:"result_bundle,omitempty"`
 	ResultOf     ID     `json:"result_of,omitempty"`
+	// At is the machine that alone has the files as they are, since somebody works in them or
+	// what they are could not be sent, and AtName what people call it. Empty: what travels is all.
+	At     string `json:"at,omitempty"`
+	AtName string `json:"at_name,omitempty"`
+	// Applied is the Result that was applied to the project.
+	Applied string `json:"applied,omitempty"`
 }
 
 // WorkspaceWorktree is a working tree of git.
@@ -79,8 +92,13 @@ func (w *Workspace) Copy(id ID, into *Workspace) *Workspace {
 		return nil
 	}
 	return &Workspace{
-		Type: w.Type, Name: NewWorkspaceName(), Of: id, From: w.Name, Copied: into == nil || into.Name != w.Name,
+		Type: w.Type, Name: NewWorkspaceName(), Of: id, From: w.Name, FromOf: w.Of, Copied: into == nil || into.Name != w.Name,
 	}
+}
+
+// Again is a new workspace for the thread of this one, all of which was applied.
+func (w *Workspace) Again() *Workspace {
+	return &Workspace{Type: w.Type, Name: NewWorkspaceName(), Of: w.Of}
 }
 
 // OwnWorkspace reports whether the thread, or one that it continues, has its workspace

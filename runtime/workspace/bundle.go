@@ -170,11 +170,8 @@ func (s *space) unpack(ctx context.Context, g *git, of thread.ID, name string, w
 	if len(head.commits) != len(wanted) || slices.ContainsFunc(wanted, func(id string) bool { return !slices.Contains(head.commits, id) }) {
 		return altered(errBundle)
 	}
-	if lacks, err := g.lacks(ctx, head.needs); err != nil {
+	if err := s.needs(ctx, g, head.needs); err != nil {
 		return err
-	} else if lacks != "" {
-		return tool.Faultf(tool.CodeUnsupported, "the checkout of the project on this machine lacks commit %.12s, which the thread's workspace follows", lacks).
-			WithHint("Tell the person: git fetch in the checkout %s, then resume the thread.", s.Project).WithTry("git fetch in %s", s.Project)
 	}
 	if _, _, err := g.run(ctx, call{stdin: pack}, "index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+strconv.Itoa(maxBundle)); err != nil {
 		return altered(err)

@@ -170,7 +170,7 @@ func crashOnce(t *testing.T, at thread.Crashpoint, on int, edited bool) (done bo
 	if edited {
 		puts(t, h.Project, map[string]string{"b": "person\n"})
 	}
-	if _, err := h.Sweep(t.Context()); err != nil {
+	if _, err := h.Sweep(t.Context(), nil); err != nil {
 		t.Fatalf("%s %d: %v", at, on, err)
 	}
 	after := maps.Clone(before)
@@ -213,7 +213,7 @@ func TestDraftsGone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := h.Sweep(t.Context()); err != nil {
+		if _, err := h.Sweep(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
 		same(t, string(at), has(t, h.Project), before)

@@ -85,7 +85,7 @@ func fullAt(t *testing.T, at thread.Crashpoint, full string) {
 	} else {
 		same(t, "as before", now, before)
 	}
-	if _, err := h.Sweep(t.Context()); err != nil {
+	if _, err := h.Sweep(t.Context(), nil); err != nil {
 		t.Errorf("swept: %v", err)
 	}
 	if _, err := h.Apply(t.Context(), is, ApplyRequest{}); err != nil && !errors.As(err, new(*GoneError)) {

@@ -141,7 +141,7 @@ func (l *Local) Kept() (Kept, error) {
 
 // Sweep implements [Workspaces]. It removes what was being removed as well, and workspaces
 // that were never finished.
-func (l *Local) Sweep(ctx context.Context) (removed int, err error) {
+func (l *Local) Sweep(ctx context.Context, over func(Held) (Fate, error)) (removed int, err error) {
 	base, err := l.base()
 	if err != nil {
 		return 0, nil //nolint:nilerr // there is no state, so there is no workspace
@@ -161,7 +161,7 @@ func (l *Local) Sweep(ctx context.Context) (removed int, err error) {
 		case strings.HasPrefix(name, applying) && strings.HasSuffix(name, ".json"):
 			failed = append(failed, l.goOn(ctx, strings.TrimSuffix(strings.TrimPrefix(name, applying), ".json")))
 		case thread.IsWorkspaceName(name):
-			gone, err := l.sweepOne(ctx, name)
+			gone, err := l.sweepOne(ctx, name, over)
 			failed = append(failed, err)
 			if gone {
 				removed++
@@ -182,9 +182,9 @@ func (l *Local) goOn(ctx context.Context, name string) error {
 	return t.goOn()
 }
 
-// sweepOne removes a workspace that was never finished, or has no changes. One that
-// somebody works in is left alone.
-func (l *Local) sweepOne(ctx context.Context, name string) (gone bool, err error) {
+// sweepOne removes a workspace that was never finished, has no changes, or is of no use any
+// more. One that somebody works in is left alone.
+func (l *Local) sweepOne(ctx context.Context, name string, over func(Held) (Fate, error)) (gone bool, err error) {
 	s, err := l.of(thread.Workspace{Name: name})
 	if err != nil {
 		return false, err
@@ -193,10 +193,56 @@ func (l *Local) sweepOne(ctx context.Context, name string) (gone bool, err error
 	if err != nil || used || unfinished {
 		return false, err
 	}
-	if a, err := s.read(); err != nil || a.Gone {
+	a, err := s.read()
+	if err != nil {
 		return false, err
 	}
+	fate := Keep
+	if over != nil {
+		if fate, err = over(Held{a.Workspace, a.Result, l.Machine}); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case fate == Discard:
+		return s.discard(ctx)
+	case a.Gone:
+		return false, nil
+	case fate == Repeats:
+		return s.dropRepeating(ctx)
+	}
 	return l.Tidy(ctx, s.is)
+}
+
+// discard removes a workspace with all that has changed in it, unless somebody works there.
+func (s *space) discard(ctx context.Context) (gone bool, err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if used, err := s.used(); used || err != nil {
+		return false, err
+	}
+	return true, s.drop()
+}
+
+// dropRepeating removes a workspace whose files are the result that has travelled, or what it
+// began with, unless somebody works there.
+func (s *space) dropRepeating(ctx context.Context) (gone bool, err error) {
+	now, done, err := s.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	same, err := now.isResult(ctx, now.Result)
+	if same = same || now.clean(); !same || len(now.left) > 0 || err != nil {
+		return false, err
+	}
+	if used, err := s.used(); used || err != nil {
+		return false, err
+	}
+	return true, s.drop()
 }
 
 // leftover removes a workspace that was never finished, unless somebody works at it.

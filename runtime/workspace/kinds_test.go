@@ -98,7 +98,7 @@ func TestKinds(t *testing.T) {
 // refused wants no workspace to be possible, with what is wrong and what else can be done.
 func (h *house) refused(why string) {
 	h.t.Helper()
-	err := h.Check(h.t.Context())
+	err := h.Check(h.t.Context(), thread.Workspace{})
 	f, ok := errors.AsType[*tool.Fault](err)
 	if !ok || !strings.Contains(f.Message, why) || f.Hint == "" {
 		h.t.Errorf("%v; want %q and a hint", err, why)
@@ -108,7 +108,7 @@ func (h *house) refused(why string) {
 // works makes a workspace, changes a file in it, and applies it.
 func (h *house) works() (thread.Workspace, tool.Work) {
 	h.t.Helper()
-	if err := h.Check(h.t.Context()); err != nil {
+	if err := h.Check(h.t.Context(), thread.Workspace{}); err != nil {
 		h.t.Fatal(err)
 	}
 	w, work := h.enter("")

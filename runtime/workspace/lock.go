@@ -55,16 +55,32 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 // enter has the workspace kept until leave, or the end of this process. The caller holds
 // its lock.
 func (s *space) enter() (leave func(), err error) {
-	held, err := process.Acquire(filepath.Join(s.users(), string(thread.NewRun())))
+	path := filepath.Join(s.users(), string(thread.NewRun()))
+	held, err := process.Acquire(path)
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = held.Remove() }, nil
+	s.mine.Store(path, true)
+	return func() {
+		s.mine.Delete(path)
+		_ = held.Remove()
+	}, nil
 }
 
 // used reports whether a process works in the tree. The caller holds the lock of the
 // workspace, so that none begins meanwhile.
-func (s *space) used() (bool, error) {
+func (s *space) used() (bool, error) { return s.usedBut(func(string) bool { return false }) }
+
+// usedByOthers is used, by other processes than this one.
+func (s *space) usedByOthers() (bool, error) {
+	return s.usedBut(func(path string) bool {
+		_, mine := s.mine.Load(path)
+		return mine
+	})
+}
+
+// usedBut is used, without the users that are left out.
+func (s *space) usedBut(leftOut func(path string) bool) (bool, error) {
 	entries, err := os.ReadDir(s.users())
 	if isMissing(err) {
 		return false, nil
@@ -74,6 +90,9 @@ func (s *space) used() (bool, error) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(s.users(), e.Name())
+		if leftOut(path) {
+			continue
+		}
 		if err := process.RemoveLock(path); errors.Is(err, process.ErrLocked) {
 			return true, nil
 		} else if err != nil {

@@ -21,21 +21,6 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Check implements [Workspaces].
-func (l *Local) Check(context.Context) error {
-	if _, err := gitrepo.Program(l.Program); err != nil {
-		return withoutWorkspace(err)
-	}
-	repo, err := gitrepo.Find(l.Project)
-	if err != nil {
-		return withoutWorkspace(err)
-	}
-	if strings.ContainsAny(repo.Common, "\n") {
-		return withoutWorkspace(gitrepo.Unreadable("its path has a line break"))
-	}
-	return nil
-}
-
 // withoutWorkspace says what else can be done where there can be none.
 func withoutWorkspace(err error) error {
 	f := tool.AsFault(err)
@@ -54,6 +39,9 @@ func (l *Local) Enter(ctx context.Context, w thread.Workspace) (thread.Workspace
 		return w, tool.Work{}, nil, err
 	}
 	defer unlock()
+	if err := s.elsewhere(); err != nil {
+		return w, tool.Work{}, nil, err
+	}
 	a, err := s.present()
 	switch {
 	case isMissing(err) && s.comes(a):
@@ -67,7 +55,21 @@ func (l *Local) Enter(ctx context.Context, w thread.Workspace) (thread.Workspace
 		return w, tool.Work{}, nil, err
 	}
 	leave, err := s.enter()
-	return a.Workspace, s.work(a), leave, err
+	return s.entered(a), s.work(a), leave, err
+}
+
+// entered is the workspace as a thread that works in it records it: where the threads have
+// several machines, with this one.
+func (s *space) entered(a about) thread.Workspace {
+	if !s.travels() {
+		return a.Workspace
+	}
+	w := s.is
+	if a.Workspace.Baseline != w.Baseline { // it was made here
+		w = a.Workspace
+	}
+	w.At, w.AtName = s.Machine, s.Called
+	return w
 }
 
 // source is what a workspace begins with.
@@ -118,7 +120,7 @@ func (s *space) make(ctx context.Context, before about) (about, error) {
 // madeHere is the workspace as it begins with a commit that has not travelled.
 func (s *space) madeHere(commit string) thread.Workspace {
 	w := s.is
-	return thread.Workspace{Type: w.Type, Name: w.Name, Of: w.Of, From: w.From, Copied: w.Copied, Baseline: commit}
+	return thread.Workspace{Type: w.Type, Name: w.Name, Of: w.Of, From: w.From, FromOf: w.FromOf, Copied: w.Copied, Baseline: commit}
 }
 
 // clear removes what a crash, or another workspace of the name, has left.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -15,7 +16,7 @@ import (
 
 // Pack implements [Workspaces]. What it needs of the workspace's folder is removed again.
 func (l *Local) Pack(ctx context.Context, w thread.Workspace) (thread.Workspace, []byte, error) {
-	if l.Bundles == nil || w.Baseline != "" {
+	if !l.travels() || w.Baseline != "" {
 		return w, nil, nil
 	}
 	s, err := l.of(w)
@@ -55,6 +56,7 @@ func (s *space) pack(ctx context.Context, src source, known []string) ([]byte, e
 	if err := s.makeParts(src); err != nil {
 		return nil, err
 	}
+	s.Crashpoints.At(CrashPackParts)
 	g, err := s.openGit()
 	if err != nil {
 		return nil, err
@@ -65,9 +67,21 @@ func (s *space) pack(ctx context.Context, src source, known []string) ([]byte, e
 		return nil, err
 	}
 	s.is.Baseline, s.is.Base, s.is.Prefix = commit, cmp.Or(src.base, commit), src.repo.Prefix
+	s.Crashpoints.At(CrashPackBaseline)
 	data, err := s.bundle(ctx, g, known, began(s.is)...)
+	if err != nil {
+		return nil, err
+	}
 	s.is.Bundle = nameOf(data)
+	s.is.Needs, err = neededBy(data)
+	s.Crashpoints.At(CrashPackBundle)
 	return data, err
+}
+
+// neededBy are the commits that a bundle builds upon, as a workspace records them.
+func neededBy(bundle []byte) (string, error) {
+	head, _, err := readBundle(bundle)
+	return strings.Join(head.needs, " "), err
 }
 
 // began are the commits that travel of the beginning of a workspace.
@@ -77,11 +91,14 @@ func began(w thread.Workspace) []string {
 
 // PackResult implements [Workspaces].
 func (l *Local) PackResult(ctx context.Context, w thread.Workspace) (thread.Workspace, []byte, error) {
-	if l.Bundles == nil {
+	if !l.travels() {
 		return w, nil, nil
 	}
 	s, err := l.of(w)
 	if err != nil {
+		return w, nil, err
+	}
+	if err := s.elsewhere(); err != nil {
 		return w, nil, err
 	}
 	now, done, err := s.look(ctx)
@@ -89,35 +106,76 @@ func (l *Local) PackResult(ctx context.Context, w thread.Workspace) (thread.Work
 		return w, nil, err
 	}
 	defer done()
-	w.Result, w.ResultBase, w.ResultBundle, w.ResultOf = "", "", "", ""
-	if len(now.changes)+len(now.outside) == 0 {
-		return w, nil, nil
+	if w.At, w.AtName, err = s.stillAt(); err != nil {
+		return w, nil, err
 	}
+	if len(now.changes)+len(now.outside) == 0 {
+		w.Result, w.ResultBase, w.ResultBundle, w.ResultOf = "", "", "", ""
+		now.Result = ""
+		return w, nil, s.write(now.about)
+	}
+	if same, err := now.isResult(ctx, now.Result); err != nil || same && now.Result == w.Result {
+		return w, nil, err // others have it
+	}
+	data, err := now.packResult(ctx, &w)
+	if err != nil {
+		return w, nil, err
+	}
+	now.Result = w.Result
+	return w, data, s.write(now.about)
+}
+
+// stillAt is this machine while other processes work in the workspace. The caller holds its
+// lock.
+func (s *space) stillAt() (at, name string, err error) {
+	others, err := s.usedByOthers()
+	if others {
+		at, name = s.Machine, s.Called
+	}
+	return at, name, err
+}
+
+// isResult reports whether the files are those of a commit; of none they are not.
+func (n *state) isResult(ctx context.Context, commit string) (bool, error) {
+	if commit == "" {
+		return false, nil
+	}
+	tree, err := n.git.line(ctx, call{}, "rev-parse", "--verify", commit+"^{tree}")
+	return tree == n.tree, err
+}
+
+// packResult records what the thread has left, in w, and packs it.
+func (n *state) packResult(ctx context.Context, w *thread.Workspace) ([]byte, error) {
 	known := []string{w.Baseline}
 	if w.Bundle == "" { // nobody else has what it began with
-		repo, err := gitrepo.Find(s.Project)
+		repo, err := gitrepo.Find(n.Project)
 		if err != nil {
-			return w, nil, err
+			return nil, err
 		}
-		head, err := s.headOf(ctx, repo)
+		head, err := n.headOf(ctx, repo)
 		if err != nil {
-			return w, nil, err
+			return nil, err
 		}
-		if known, err = s.published(ctx, repo, head); err != nil {
-			return w, nil, err
+		if known, err = n.published(ctx, repo, head); err != nil {
+			return nil, err
 		}
 	}
-	commit, err := s.commit(ctx, now.git, now.tree, now.Base, "what "+string(w.Of)+" has left")
+	commit, err := n.commit(ctx, n.git, n.tree, n.Base, "what "+string(w.Of)+" has left")
 	if err != nil {
-		return w, nil, err
+		return nil, err
 	}
-	data, err := s.bundle(ctx, now.git, known, commit)
+	data, err := n.bundle(ctx, n.git, known, commit)
 	if err != nil {
-		return w, nil, err
+		return nil, err
 	}
-	w.ResultBase, w.Result, w.ResultBundle = now.Base, commit, nameOf(data)
-	now.Result = commit
-	return w, data, s.write(now.about)
+	if w.Bundle == "" {
+		if w.Needs, err = neededBy(data); err != nil {
+			return nil, err
+		}
+	}
+	w.ResultBase, w.Result, w.ResultBundle = n.Base, commit, nameOf(data)
+	n.Crashpoints.At(CrashPackResult)
+	return data, nil
 }
 
 // Send puts what a thread has left in its workspace among its artifacts, for other machines,
@@ -139,11 +197,14 @@ func Send(ctx context.Context, all Workspaces, of records.Thread, meta *thread.M
 
 // Receive implements [Workspaces].
 func (l *Local) Receive(ctx context.Context, w thread.Workspace) error {
-	if l.Bundles == nil || w.Result == "" {
+	if !l.travels() {
 		return nil
 	}
 	s, err := l.of(w)
 	if err != nil {
+		return err
+	}
+	if err := s.elsewhere(); err != nil || w.Result == "" {
 		return err
 	}
 	unlock, err := s.lockMade(ctx)
@@ -166,13 +227,13 @@ func (l *Local) Receive(ctx context.Context, w thread.Workspace) error {
 // comes reports whether a workspace that is not here is made of what travels. One whose
 // result was applied here, and which is gone since, begins anew.
 func (s *space) comes(a about) bool {
-	return s.Bundles != nil && s.is.Bundle+s.is.Result != "" && (!a.Gone || a.Result != s.is.Result)
+	return s.travels() && s.is.Bundle+s.is.Result != "" && (!a.Gone || a.Result != s.is.Result)
 }
 
 // isBehind reports whether the thread has ended on another machine since the files here
 // were made.
 func (s *space) isBehind(a about) bool {
-	return s.Bundles != nil && s.is.Result != "" && a.Result != s.is.Result
+	return s.travels() && s.is.Bundle+s.is.Result != "" && a.Result != s.is.Result && (s.is.At == "" || s.is.At != s.Machine)
 }
 
 // makeAgain makes the files as the thread has left them elsewhere, unless somebody works in
@@ -186,9 +247,8 @@ func (s *space) makeAgain(ctx context.Context, a about) (about, error) {
 		return a, err
 	}
 	defer now.git.close()
-	before := cmp.Or(a.Result, a.Base)
-	tree, err := now.git.line(ctx, call{}, "rev-parse", "--verify", before+"^{tree}")
-	if err != nil || tree != now.tree || len(now.left) > 0 {
+	same, err := now.isResult(ctx, cmp.Or(a.Result, a.Base))
+	if err != nil || !same || len(now.left) > 0 {
 		return a, err
 	}
 	return s.makeReceived(ctx)
@@ -210,6 +270,7 @@ func (s *space) makeReceived(ctx context.Context) (a about, err error) {
 	if err := s.makeParts(source{repo: repo}); err != nil {
 		return a, err
 	}
+	s.Crashpoints.At(CrashReceiveParts)
 	g, err := s.openGit()
 	if err != nil {
 		return a, err
@@ -219,12 +280,14 @@ func (s *space) makeReceived(ctx context.Context) (a about, err error) {
 	if err != nil {
 		return a, err
 	}
+	s.Crashpoints.At(CrashReceiveUnpacked)
 	if _, _, err := g.run(ctx, call{index: s.index()}, "read-tree", commit); err != nil {
 		return a, altered(err)
 	}
 	if err := s.checkOut(ctx, g, commit); err != nil {
 		return a, err
 	}
+	s.Crashpoints.At(CrashReceiveFiles)
 	a = about{Workspace: s.is, Prefix: s.is.Prefix, Base: cmp.Or(s.is.ResultBase, s.is.Base), Result: s.is.Result}
 	if err := os.MkdirAll(s.work(a).Root, 0o700); err != nil { // a project without files
 		return a, err
@@ -236,7 +299,7 @@ func (s *space) makeReceived(ctx context.Context) (a about, err error) {
 func (s *space) unpackAll(ctx context.Context, g *git) (commit string, err error) {
 	w := s.is
 	if w.Bundle != "" {
-		if err := s.unpack(ctx, g, w.Of, w.Bundle, began(w)...); err != nil {
+		if err := s.unpack(ctx, g, cmp.Or(w.BundleOf, w.Of), w.Bundle, began(w)...); err != nil {
 			return "", err
 		}
 		commit = w.Baseline

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -20,8 +21,10 @@ import (
 // Workspaces are those of the threads of a project. [Local] keeps them on this machine;
 // a worker elsewhere has others.
 type Workspaces interface {
-	// Check refuses a workspace that could not be made here. It makes nothing.
-	Check(ctx context.Context) error
+	// Check refuses a workspace that could not be made here. It makes nothing. The error of one
+	// that another machine may have, or make, is an [*ElsewhereError] or a [*LacksError]. A
+	// workspace without a name is any.
+	Check(ctx context.Context, w thread.Workspace) error
 	// Enter makes a workspace, or finds it, and has this process work in it until leave
 	// is called. The result says with what it began.
 	Enter(ctx context.Context, w thread.Workspace) (now thread.Workspace, work tool.Work, leave func(), err error)
@@ -29,10 +32,12 @@ type Workspaces interface {
 	// result has its commit, and the bundle what that machine may lack. Where the threads
 	// of the project run on this machine alone the bundle is empty, and nothing is recorded.
 	Pack(ctx context.Context, w thread.Workspace) (now thread.Workspace, bundle []byte, err error)
-	// PackResult is Pack for what the thread has left.
+	// PackResult is Pack for what the thread has left. The result names this machine for as long
+	// as others work in the workspace.
 	PackResult(ctx context.Context, w thread.Workspace) (now thread.Workspace, bundle []byte, err error)
 	// Receive makes the workspace here as its thread has left it on another machine, by what
-	// travels. Where it is here already nothing is done.
+	// travels. Where it is here already nothing is done. The error of one that another machine
+	// alone has is an [*ElsewhereError].
 	Receive(ctx context.Context, w thread.Workspace) error
 	// Changes tells what has changed. The error of a workspace that is not there wraps
 	// fs.ErrNotExist.
@@ -47,9 +52,10 @@ type Workspaces interface {
 	Tidy(ctx context.Context, w thread.Workspace) (gone bool, err error)
 	// Remove removes a workspace with all that has changed in it.
 	Remove(ctx context.Context, w thread.Workspace) error
-	// Sweep removes workspaces as Tidy does, and goes on with what crashes have cut short.
-	// It returns how many are gone.
-	Sweep(ctx context.Context) (removed int, err error)
+	// Sweep removes workspaces as Tidy does, and those that only repeat what has travelled and
+	// over says that they are of no use any more. It goes on with what crashes have cut short,
+	// and returns how many are gone. Over may be nil.
+	Sweep(ctx context.Context, over func(Held) (Fate, error)) (removed int, err error)
 	// Kept measures the workspaces.
 	Kept() (Kept, error)
 }
@@ -66,11 +72,33 @@ type Local struct {
 	// Bundles loads a bundle that a thread has among its artifacts; nil: the threads of the
 	// project run on this machine alone.
 	Bundles func(of thread.ID, name string) ([]byte, error)
+	// Machine names this machine and its user among those that share the threads, and Called is
+	// what people call it.
+	Machine, Called string
 	// Crashpoints is told of [Crashpoints].
 	Crashpoints thread.Crashpoints
+
+	mine sync.Map // locks of users that this process holds, by their paths
 }
 
 var _ Workspaces = (*Local)(nil)
+
+// Held is a workspace on this machine, as a sweep tells of it.
+type Held struct {
+	Workspace thread.Workspace // as it was when its files were made
+	Result    string           // what its files were when the thread last ended; see [thread.Workspace]
+	Machine   string           // this one
+}
+
+// Fate is what becomes of a workspace on this machine.
+type Fate int
+
+// The fates of workspaces.
+const (
+	Keep    Fate = iota // it stays unless nothing has changed in it
+	Repeats             // it goes if its files are its Result
+	Discard             // it goes with all that has changed in it
+)
 
 // base is the folder of all workspaces of the project.
 func (l *Local) base() (string, error) {

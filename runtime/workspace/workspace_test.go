@@ -428,7 +428,7 @@ func TestTidy(t *testing.T) {
 	if k, err := h.Kept(); err != nil || k.Workspaces != 1 || k.Bytes == 0 {
 		t.Errorf("%+v, %v", k, err)
 	}
-	if _, err := h.Sweep(t.Context()); err != nil {
+	if _, err := h.Sweep(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if k, err := h.Kept(); err != nil || k.Workspaces != 0 {

@@ -122,7 +122,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, run), Finisher: finisher, Transcript: w,
 		Meta:     func() (thread.Meta, error) { return meta, unreadable },
 		Resolver: p.worksBy.from(p.resolver).For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
+		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Sharing: p.control.Changed, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
 		Crashpoints: sys.Crashpoints, Secrets: vault, TurnEnded: p.mirroring.turnMirrored(id), //nolint:contextcheck // a sender outlives the thread
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ func newWorkspaces(sys System, p *project) *workspace.Local {
 		LeftOut: func(path string) bool { return strings.HasPrefix(path, renderings) },
 	}
 	if p.state.site.shared() {
+		l.Machine, l.Called = machineOf(p), cmp.Or(p.place.Worker, p.place.Host)
 		l.Bundles = func(of thread.ID, name string) ([]byte, error) { return p.records().Of(of).Artifacts().Load(name) }
 	}
 	return l

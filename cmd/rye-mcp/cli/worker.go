@@ -220,6 +220,7 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 		})
 		p.control.Queue.Able = func(provider string) bool { return w.CanUse(name, provider) }
 		w.Self.Projects = append(w.Self.Projects, name)
+		w.Self.Machine = machineOf(p)
 	}
 	return nil
 }

@@ -64,6 +64,9 @@ type Worker struct {
 	Slots    int
 	Projects []string // by the names under which the store keeps them
 	Offer
+	// Machine names its machine and user, as [thread.Workspace] does; empty: an older version
+	// does not say.
+	Machine string
 	// Former is the incarnation that the same worker had before: its place is taken over
 	// though its lease has not run out. Empty: there was none.
 	Former thread.Incarnation
@@ -77,6 +80,8 @@ type Seen struct {
 	LeaseUntil  time.Time
 	Draining    bool
 	Alive       bool // its lease has not run out
+	// Lacks are the commits that its checkouts lack and workspaces of queued threads build upon.
+	Lacks []string
 }
 
 // NameTakenError says that a worker of that name is alive.
@@ -125,15 +130,15 @@ func (l *Lease) join(ctx context.Context) (bool, error) {
 	defer stop()
 	w := l.Worker
 	done, err := l.fleet.Pool.Exec(ctx, `INSERT INTO rye.workers
-	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until, settings, able)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond', $12, $13
+	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until, settings, able, machine)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond', $12, $13, $14
 	WHERE NOT EXISTS (SELECT FROM rye.workers WHERE incarnation = $2)
 	ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host, boot_id = excluded.boot_id,
 		pid = excluded.pid, version = excluded.version, slots = excluded.slots, projects = excluded.projects,
-		settings = excluded.settings, able = excluded.able, providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
+		machine = excluded.machine, lacks = excluded.lacks, settings = excluded.settings, able = excluded.able, providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
 	WHERE workers.lease_until <= clock_timestamp() OR workers.incarnation = $11`,
 		w.Name, string(l.Incarnation), w.Process.Host, w.Process.Boot, w.Process.PID, w.Version, w.Slots,
-		orEmpty(w.Projects), w.Offer.Providers(), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings), w.able())
+		orEmpty(w.Projects), w.Offer.Providers(), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings), w.able(), w.Machine)
 	return err == nil && done.RowsAffected() == 1, err
 }
 
@@ -238,7 +243,7 @@ func (f *Fleet) Providers(ctx context.Context, project string) (able []string, s
 // a day at most.
 func (f *Fleet) Workers(ctx context.Context) ([]Seen, error) {
 	rows, err := f.Pool.Query(ctx, `SELECT name, incarnation, host, boot_id, pid, version, slots, projects, settings, able,
-		started_at, lease_until, draining, lease_until > clock_timestamp()
+		started_at, lease_until, draining, lease_until > clock_timestamp(), machine, lacks
 	FROM rye.workers WHERE slots > 0 ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
@@ -246,7 +251,7 @@ func (f *Fleet) Workers(ctx context.Context) ([]Seen, error) {
 	seen, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Seen, err error) {
 		var able []byte
 		err = row.Scan(&s.Name, &s.Incarnation, &s.Process.Host, &s.Process.Boot, &s.Process.PID, &s.Version, &s.Slots, &s.Projects, &s.Settings,
-			&able, &s.StartedAt, &s.LeaseUntil, &s.Draining, &s.Alive)
+			&able, &s.StartedAt, &s.LeaseUntil, &s.Draining, &s.Alive, &s.Machine, &s.Lacks)
 		if json.Unmarshal(able, &s.Able) != nil {
 			s.Able = nil // nobody who has joined has written it
 		}

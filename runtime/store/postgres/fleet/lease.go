@@ -117,6 +117,17 @@ func (l *Lease) Drain(ctx context.Context) error {
 	return nil
 }
 
+// Lacks says which commits the checkouts of the worker lack.
+func (l *Lease) Lacks(ctx context.Context, commits []string) error {
+	ctx, stop := context.WithTimeout(ctx, l.fleet.ttl())
+	defer stop()
+	_, err := l.fleet.Pool.Exec(ctx, `UPDATE rye.workers SET lacks = $2 WHERE incarnation = $1`, string(l.Incarnation), orEmpty(commits))
+	if err != nil {
+		return fmt.Errorf("say what the checkouts of worker %q lack: %w", l.Name, err)
+	}
+	return nil
+}
+
 // Leave ends the lease. Threads that still run by it are dead for everybody from then on.
 func (l *Lease) Leave(ctx context.Context) error {
 	l.lose()

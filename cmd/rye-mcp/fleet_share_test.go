@@ -1,8 +1,11 @@
 package main_test
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +48,8 @@ committed
 turns:
   - {match: {first: Say hello}, text: Hello there.}
   - match: {last: Look again}
+    tool_calls: [{name: rye_execute, input: {item_type: tool, item_id: rye/bash, parameters: {command: "echo again; cat parent.txt; echo more >>more.txt"}}}]
+  - match: {last: cancelled}
     tool_calls: [{name: rye_execute, input: {item_type: tool, item_id: rye/bash, parameters: {command: "echo again; cat parent.txt; echo more >>more.txt"}}}]
   - match: {last: of the parent}
     text: It saw what the parent has written.
@@ -129,9 +134,34 @@ func TestSharedWorkspaceStaysThere(t *testing.T) {
 		t.Errorf("the copy says %q, with changes %+v", ended.Result, ended.Changes)
 	}
 	must[changeset.Applied](h, "apply_thread", args{"thread_id": parent})
+	here.mustCLI(here.dir, "threads", "delete", "--yes", "--force", string(forked.ThreadID))
+	for _, machine := range []*place{one, two} {
+		if machine.workspacesOf(parent, forked.ThreadID) == 0 {
+			t.Errorf("%s has no workspace any more before it was told", machine.dir)
+		}
+		machine.work(filepath.Base(filepath.Dir(machine.dir)) + " more") // which looks at once
+		here.until(func() (bool, string) {
+			left := machine.workspacesOf(parent, forked.ThreadID)
+			return left == 0, fmt.Sprintf("%s has %d workspaces of what was applied or deleted elsewhere", machine.dir, left)
+		})
+	}
 	if said := here.mustCLI(here.dir, "threads", "verify", string(parent)); !strings.Contains(said, "verified") {
 		t.Errorf("its thread.json says\n%s", said)
 	}
+}
+
+// workspacesOf is how many workspaces of some threads are on this machine.
+func (p *place) workspacesOf(ids ...thread.ID) (count int) {
+	p.Helper()
+	found, err := filepath.Glob(filepath.Join(p.home(), ".ai", "workspaces", "*", "*", "workspace.json"))
+	p.noError(err)
+	for _, file := range found {
+		about, err := os.ReadFile(file)
+		if err == nil && slices.ContainsFunc(ids, func(id thread.ID) bool { return strings.Contains(string(about), `"`+string(id)+`"`) }) {
+			count++
+		}
+	}
+	return count
 }
 
 // shows waits until so many new files of a thread are shown, with a text.

@@ -146,12 +146,12 @@ func New(d Deps) *Controller {
 		return err
 	}
 	for _, u := range c.Health.Upkeep() {
-		c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job(u))
+		c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job{Name: u.Name, Run: u.Run})
 	}
 	c.Tidy.Belongings = append(c.Tidy.Belongings,
 		tidy.Belonging{Name: "the workspace", Remove: c.Changed.Remove, Blocks: c.Changed.Unapplied},
 		tidy.Belonging{Name: "the snapshot of its items", Remove: c.Threads.ForgetItems, Apart: true})
-	c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job{Name: "workspaces", Run: c.Changed.Sweep}, tidy.Job{Name: "snapshots", Run: c.Threads.SweepItems})
+	c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job{Name: "workspaces", Run: c.Changed.Sweep, Here: true}, tidy.Job{Name: "snapshots", Run: c.Threads.SweepItems})
 	return c
 }
 

@@ -17,6 +17,9 @@ type Job struct {
 	// Run does it, and says in a few words what it did; empty: nothing. It ends soon after
 	// ctx does, and can be repeated after a crash.
 	Run func(ctx context.Context) (did string, err error)
+	// Here says that it is about what lies on this machine: where several machines have the
+	// threads, each does it.
+	Here bool
 }
 
 // Schedule is when servers sweep, and how long threads are kept.
@@ -77,12 +80,32 @@ func (t *Tidier) Run(ctx context.Context) {
 			return
 		}
 		did, _, err := t.Sweep(ctx)
-		if err != nil && ctx.Err() == nil {
-			t.Threads.Log.Warn().Err(err).Msg("sweep")
+		t.logSwept(ctx, did, err)
+		t.SweepHere(ctx)
+	}
+}
+
+// RunHere does after each interval what is about this machine, and at once, until ctx ends.
+func (t *Tidier) RunHere(ctx context.Context) {
+	for {
+		t.SweepHere(ctx)
+		timer := time.NewTimer(t.Interval())
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
 		}
-		if len(did) > 0 {
-			t.Threads.Log.Info().Msg("swept: " + strings.Join(did, "; "))
-		}
+	}
+}
+
+// logSwept logs what a sweep did.
+func (t *Tidier) logSwept(ctx context.Context, did []string, err error) {
+	if err != nil && ctx.Err() == nil {
+		t.Threads.Log.Warn().Err(err).Msg("sweep")
+	}
+	if len(did) > 0 {
+		t.Threads.Log.Info().Msg("swept: " + strings.Join(did, "; "))
 	}
 }
 
@@ -111,10 +134,44 @@ func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error)
 	if err != nil || !due {
 		return nil, false, err
 	}
-	failed := []error{unread}
-	for _, job := range t.jobs(s, by) {
+	did, err = t.do(ctx, t.jobs(s, by), func(j Job) bool { return !t.apart(j) })
+	return did, true, errors.Join(unread, err)
+}
+
+// apart reports whether each machine does a job for itself.
+func (t *Tidier) apart(j Job) bool { return j.Here && t.Threads.Fleet != nil }
+
+// hereLease is of who sweeps what lies on this machine.
+const hereLease = "sweep-here"
+
+// SweepHere does the jobs that each of several machines does for itself, unless another process
+// of this one is at it.
+func (t *Tidier) SweepHere(ctx context.Context) {
+	if t.Threads.Fleet == nil || t.Threads.Records.Seal() == nil {
+		return
+	}
+	hold, err := t.Threads.Life.Lease(hereLease)
+	if errors.Is(err, life.ErrHeld) {
+		return
+	}
+	if err != nil {
+		t.logSwept(ctx, nil, fmt.Errorf("lease of the sweep: %w", err))
+		return
+	}
+	did, err := t.do(ctx, t.Jobs, t.apart)
+	t.logSwept(ctx, did, errors.Join(err, hold.Release()))
+}
+
+// do does the jobs that are wanted, and returns what they did. One that fails does not keep the
+// others.
+func (t *Tidier) do(ctx context.Context, jobs []Job, wanted func(Job) bool) (did []string, err error) {
+	var failed []error
+	for _, job := range jobs {
 		if ctx.Err() != nil {
 			break
+		}
+		if !wanted(job) {
+			continue
 		}
 		what, err := job.Run(ctx)
 		if err != nil {
@@ -124,7 +181,7 @@ func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error)
 			did = append(did, job.Name+": "+what)
 		}
 	}
-	return did, true, errors.Join(failed...)
+	return did, errors.Join(failed...)
 }
 
 // jobs are those of this room, and those of others.

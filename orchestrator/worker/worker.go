@@ -276,6 +276,7 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 	for _, p := range w.Projects {
 		jobs.Go(func() { p.Queue.Run(working) })
 		jobs.Go(func() { w.heed(working, p, lease) })
+		jobs.Go(func() { p.Tidy.RunHere(working) })
 	}
 	delivered := w.deliver(ctx)
 	err := w.untilOver(ctx, lease, ends)

@@ -91,7 +91,7 @@ func tidyRecords(kept records.Records) []tidy.Job {
 	if !is {
 		return nil
 	}
-	return []tidy.Job{{Name: "copies of records", Run: func(ctx context.Context) (string, error) {
+	return []tidy.Job{{Name: "copies of records", Here: true, Run: func(ctx context.Context) (string, error) {
 		removed, err := shared.Prune(ctx)
 		if err == nil {
 			_, err = shared.Server.Leftovers(ctx, unnamedFor)

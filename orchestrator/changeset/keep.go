@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 )
@@ -78,10 +79,7 @@ func (d *Desk) fate(ctx context.Context, h workspace.Held) (workspace.Fate, erro
 	case err != nil:
 		return workspace.Keep, err
 	case owner.ThreadID == "":
-		if d.Threads.Deleted(ctx, w.Of) != nil {
-			return workspace.Discard, nil
-		}
-		return workspace.Keep, nil
+		return d.fateOfUnknown(ctx, w.Of)
 	case !owner.Status.Terminal():
 		return workspace.Keep, nil
 	case now == nil: // the thread went on in another, after all of this one was applied
@@ -94,4 +92,13 @@ func (d *Desk) fate(ctx context.Context, h workspace.Held) (workspace.Fate, erro
 		return workspace.Repeats, nil
 	}
 	return workspace.Keep, nil
+}
+
+// fateOfUnknown is what becomes of the workspace of a thread that has no row.
+func (d *Desk) fateOfUnknown(ctx context.Context, of thread.ID) (workspace.Fate, error) {
+	gone, err := d.Threads.Store.Deletions(ctx, store.DeletionFilter{IDs: []thread.ID{of}})
+	if err != nil || len(gone) == 0 {
+		return workspace.Keep, err
+	}
+	return workspace.Discard, nil
 }

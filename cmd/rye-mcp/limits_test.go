@@ -22,7 +22,7 @@ const (
 // may have: as many as they have. The list only becomes shorter, and its numbers
 // smaller.
 var overLimit = map[string]int{
-	"runtime/loop.run": 165, // its groups need each other
+	"runtime/loop.run": 155, // its groups need each other
 }
 
 // sizes are the methods of the types of a module, by "package.Type".

@@ -177,7 +177,7 @@ func (h *handover) keepSummary() (err error) {
 // is written now.
 func (h *handover) summarise(ctx context.Context) {
 	if h.request == nil || h.request.Summary == "" {
-		h.summary = h.run.summarise(ctx)
+		h.summary = summarizer{h.run}.summarise(ctx)
 		return
 	}
 	if err := h.put(ctx, h.request.Summary); err != nil {
@@ -187,7 +187,7 @@ func (h *handover) summarise(ctx context.Context) {
 
 // put makes a text that somebody has given the summary.
 func (h *handover) put(ctx context.Context, text string) error {
-	text = h.cutSummary(text)
+	text = summarizer{h.run}.cutSummary(text)
 	if h.Recorded != nil {
 		h.summary.text = text
 		return nil

@@ -90,7 +90,7 @@ func (h hookRunner) sumUp(ctx context.Context, c hook.Call) (hook.Result, error)
 	if directive == h.meta.Directive {
 		return hook.Result{Text: "a summary is not summed up"}, nil
 	}
-	text, err := h.runSummary(ctx, directive)
+	text, err := summarizer(h).runSummary(ctx, directive)
 	return hook.Result{Text: text}, err
 }
 

@@ -46,12 +46,15 @@ type summary struct {
 	why  string // there is none, although somebody was to write one
 }
 
+// summarizer writes the summary that the successor of a run is given.
+type summarizer struct{ *run }
+
 // errSummaryLate ends a summary for which the handoff does not wait any longer.
 var errSummaryLate = errors.New("it took more than half of the thread's time")
 
 // summarise gives the successor a summary. A handoff needs none, so a failure is a
 // warning, once there is a successor. It takes at most half of the time that is left.
-func (r *run) summarise(ctx context.Context) summary {
+func (r summarizer) summarise(ctx context.Context) summary {
 	if r.Recorded != nil { // whose successor nobody makes
 		return summary{}
 	}
@@ -72,7 +75,7 @@ func (r *run) summarise(ctx context.Context) summary {
 // of the summary directive, where the settings name one; else empty. The
 // directive writes again what cannot be used of the hooks. A thread of the summary directive itself
 // is not summed up.
-func (r *run) findOrWriteSummary(ctx context.Context, id string) (string, error) {
+func (r summarizer) findOrWriteSummary(ctx context.Context, id string) (string, error) {
 	text, err := r.writtenSummary(id)
 	wanted := r.Settings.Continuation.SummaryDirective
 	if text != "" || wanted == "" || wanted == r.meta.Directive {
@@ -93,8 +96,8 @@ func (r *run) findOrWriteSummary(ctx context.Context, id string) (string, error)
 
 // writtenSummary is the text of a summary that is there already; empty when there
 // is none. Its author may be anybody, so the trust gate is asked.
-func (r *run) writtenSummary(id string) (string, error) {
-	written, err := hookRunner{r}.load(item.Knowledge, finish.KnowledgeID(id))
+func (r summarizer) writtenSummary(id string) (string, error) {
+	written, err := hookRunner(r).load(item.Knowledge, finish.KnowledgeID(id))
 	if _, none := errors.AsType[*resolve.NotFoundError](err); none {
 		return "", nil
 	}
@@ -106,7 +109,7 @@ func (r *run) writtenSummary(id string) (string, error) {
 
 // runSummary has the summary directive write a summary, in a child of the thread
 // that needs no capability of it, and keeps it as knowledge.
-func (r *run) runSummary(ctx context.Context, directive string) (string, error) {
+func (r summarizer) runSummary(ctx context.Context, directive string) (string, error) {
 	request, err := r.summaryRequest(ctx, directive)
 	if err != nil {
 		return "", err
@@ -145,7 +148,7 @@ func summaryOf(o *thread.Outcome) string {
 }
 
 // startSummary starts a child and waits for it.
-func (r *run) startSummary(ctx context.Context, request action.ExecuteRequest) (child thread.ID, err error) {
+func (r summarizer) startSummary(ctx context.Context, request action.ExecuteRequest) (child thread.ID, err error) {
 	caller := action.Caller{
 		Env: r.env(), InThread: true, Allow: r.allow,
 		Hook: &action.HookCall{Exempt: true, Firing: r.meta.Firing, Ended: r.hooks.ended.Load()},
@@ -162,7 +165,7 @@ func (r *run) startSummary(ctx context.Context, request action.ExecuteRequest) (
 	return child, err
 }
 
-func (r *run) summaryRequest(ctx context.Context, directive string) (action.ExecuteRequest, error) {
+func (r summarizer) summaryRequest(ctx context.Context, directive string) (action.ExecuteRequest, error) {
 	var request action.ExecuteRequest
 	found, err := r.Resolver.Find(item.Directive, directive)
 	if err != nil {
@@ -189,7 +192,7 @@ func (r *run) summaryRequest(ctx context.Context, directive string) (action.Exec
 
 // summaryInputs are the inputs that a summary directive declares, of those there
 // are.
-func (r *run) summaryInputs(ctx context.Context, doc *item.DirectiveDoc) (map[string]any, error) {
+func (r summarizer) summaryInputs(ctx context.Context, doc *item.DirectiveDoc) (map[string]any, error) {
 	declares := func(name string) bool {
 		return slices.ContainsFunc(doc.Inputs, func(in item.Input) bool { return in.Name == name })
 	}
@@ -216,7 +219,7 @@ func (r *run) summaryInputs(ctx context.Context, doc *item.DirectiveDoc) (map[st
 
 // summarySpend is what the thread of a summary directive may spend, as far as
 // anybody says; else 0.
-func (r *run) summarySpend(doc *item.DirectiveDoc) thread.Micros {
+func (r summarizer) summarySpend(doc *item.DirectiveDoc) thread.Micros {
 	dollars, said := r.Settings.Continuation.SummaryLimitOverrides["spend"]
 	if !said {
 		dollars = doc.Limits["spend"]
@@ -241,7 +244,7 @@ const inElement = "transcript"
 
 // transcriptContent is the newest part of the thread's transcript, of so many
 // bytes, in whole lines.
-func (r *run) transcriptContent(most int64) (string, error) {
+func (r summarizer) transcriptContent(most int64) (string, error) {
 	var all strings.Builder
 	if err := transcript.Render(r.records().Transcript(), &all); err != nil {
 		return "", err
@@ -257,7 +260,7 @@ func (r *run) transcriptContent(most int64) (string, error) {
 
 // cutSummary is a summary without secrets and within what a successor is to be
 // given of it.
-func (r *run) cutSummary(text string) string {
+func (r summarizer) cutSummary(text string) string {
 	most := r.Settings.Continuation.SummaryMaxTokens * charsPerToken
 	return guard.Shorten(strings.TrimSpace(guard.Clean(r.Secrets.Mask(text))), int(most), "the rest is left out")
 }

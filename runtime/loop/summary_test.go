@@ -239,12 +239,12 @@ func TestContentRoom(t *testing.T) {
 	if _, err := r.toEnd(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := r.transcriptContent(maxContent)
+	whole, err := summarizer{r}.transcriptContent(maxContent)
 	if err != nil || !strings.Contains(whole, "Do the task") {
 		t.Fatalf("%s, %v", whole, err)
 	}
 	for most := range int64(len(whole)) {
-		part, err := r.transcriptContent(most)
+		part, err := summarizer{r}.transcriptContent(most)
 		lines, cut := strings.CutPrefix(part, "[the beginning of the transcript is left out]\n\n")
 		if err != nil || !cut || int64(len(lines)) > most || !strings.HasSuffix(whole, lines) || lines != "" && !strings.HasSuffix(whole[:len(whole)-len(lines)], "\n") {
 			t.Fatalf("%d bytes: %q, %v", most, part, err)

@@ -44,6 +44,14 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
+// take is what was written since the last time.
+func (b *lockedBuffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.Reset()
+	return b.Builder.String()
+}
+
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,18 +61,27 @@ func (b *lockedBuffer) String() string {
 // callInScript is call, the program mcp as a command of scripts: it spares them a process, as only
 // the server is one. In the background, and in shells, the program is called.
 func callInScript(ts *testscript.TestScript, neg bool, args []string) {
-	// The script's own variables; testscript tells them one by one only.
-	all := reflect.ValueOf(ts).Elem().FieldByName("env")
 	var said lockedBuffer
-	at := caller{dir: ts.MkAbs("."), env: make([]string, all.Len()), stdout: ts.Stdout(), stderr: &said}
-	for i := range at.env {
-		at.env[i] = all.Index(i).String()
+	at := callerIn(ts, &said)
+	code, ran := sessionOf(ts).callTool(at, args)
+	if !ran {
+		code = callTool(at, args)
 	}
-	code := callTool(at, args)
 	_, _ = io.WriteString(ts.Stderr(), said.String())
 	if (code != 0) != neg {
 		ts.Fatalf("mcp ended with %d", code)
 	}
+}
+
+// callerIn is a client that is the script's.
+func callerIn(ts *testscript.TestScript, stderr io.Writer) caller {
+	// The script's own variables; testscript tells them one by one only.
+	all := reflect.ValueOf(ts).Elem().FieldByName("env")
+	at := caller{dir: ts.MkAbs("."), env: make([]string, all.Len()), stdout: ts.Stdout(), stderr: stderr}
+	for i := range at.env {
+		at.env[i] = all.Index(i).String()
+	}
+	return at
 }
 
 // callTool is the program mcp: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON. It starts
@@ -91,7 +108,11 @@ func callTool(at caller, args []string) int {
 	if *answer != "" {
 		options = append(options, mcpclient.WithElicitationHandler(person{*answer, at.stderr}))
 	}
-	raw, isError, err := at.call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress, options...)
+	return at.tell(at.call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress, options...))
+}
+
+// tell prints an answer, and is the exit code for it.
+func (at caller) tell(raw string, isError bool, err error) int {
 	if err != nil {
 		_, _ = fmt.Fprintln(at.stderr, "mcp:", err)
 		return 3
@@ -108,13 +129,17 @@ func (at caller) call(
 ) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
 	defer cancel()
-	stdio := transport.NewStdioWithOptions("rye-mcp", nil, server, transport.WithCommandStderrWriter(at.stderr),
+	return at.callWith(ctx, at.client(server, options...), name, args, progress)
+}
+
+// client is one of a server that it starts.
+func (at caller) client(server []string, options ...mcpclient.ClientOption) *mcpclient.Client {
+	return mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", nil, server, transport.WithCommandStderrWriter(at.stderr),
 		transport.WithCommandFunc(func(_ context.Context, name string, _ []string, args []string) (*exec.Cmd, error) {
 			cmd := exec.Command(name, args...)
 			cmd.Dir, cmd.Env = at.dir, at.env
 			return cmd, nil
-		}))
-	return at.callWith(ctx, mcpclient.NewClient(stdio, options...), name, args, progress)
+		})), options...)
 }
 
 // callWith starts a client, calls a tool, and closes the client.
@@ -132,11 +157,17 @@ func (at caller) callWith(ctx context.Context, client *mcpclient.Client, name, a
 	if err := sayHello(ctx, client); err != nil {
 		return "", false, err
 	}
-	var req mcp.CallToolRequest
-	req.Params.Name, req.Params.Arguments = name, json.RawMessage(args)
+	var meta *mcp.Meta
 	if progress {
-		req.Params.Meta = &mcp.Meta{ProgressToken: "script"}
+		meta = &mcp.Meta{ProgressToken: "script"}
 	}
+	return callOn(ctx, client, name, args, meta)
+}
+
+// callOn calls a tool of a server that has been said hello to.
+func callOn(ctx context.Context, client *mcpclient.Client, name, args string, meta *mcp.Meta) (string, bool, error) {
+	var req mcp.CallToolRequest
+	req.Params.Name, req.Params.Arguments, req.Params.Meta = name, json.RawMessage(args), meta
 	result, err := client.CallTool(ctx, req)
 	if err != nil {
 		return "", false, err

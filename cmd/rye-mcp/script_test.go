@@ -50,6 +50,7 @@ func scriptParams() testscript.Params {
 		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"call":        callInScript,
+			"session":     useSession,
 			"capture":     captureField,
 			"served":      waitUntilServed,
 			"http":        sendHTTP,
@@ -109,6 +110,7 @@ type modelKey struct{}
 const testKey = "test-key-that-must-not-leak"
 
 func setupScript(env *testscript.Env) error {
+	newSession(env)
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
@@ -189,6 +191,7 @@ func captureField(ts *testscript.TestScript, neg bool, args []string) {
 		text = string(raw)
 	}
 	ts.Setenv(args[0], text)
+	sessionOf(ts).captured[args[0]] = true
 }
 
 // waitPatience bounds waits in scripts; a script that needs it has failed.

@@ -306,10 +306,11 @@ func (p *place) wantCallsOr(want int, died func() bool) {
 
 // TestFaultWalk kills, in every scenario, whoever comes to a step, for each
 // step and each time it is come to, and looks at what is left with a new
-// server.
+// server. Without a soak somebody dies at the sampled steps alone, once, and scenarios come to
+// all the others.
 func TestFaultWalk(t *testing.T) {
 	t.Parallel()
-	var chosen, seen sync.Map // steps
+	var chosen, come, seen sync.Map // steps
 	at := make(chan struct{}, runtime.GOMAXPROCS(0))
 	t.Run("walk", func(t *testing.T) {
 		for _, s := range scenarios {
@@ -318,7 +319,7 @@ func TestFaultWalk(t *testing.T) {
 			}
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				for point, times := range s.traced(t, &chosen) {
+				for point, times := range s.traced(t, &chosen, &come) {
 					for n := 1; n <= times; n++ {
 						t.Run(fmt.Sprintf("%s/%d", point, n), func(t *testing.T) {
 							t.Parallel()
@@ -337,15 +338,40 @@ func TestFaultWalk(t *testing.T) {
 		return
 	}
 	for _, point := range allCrashpoints() {
-		if _, died := seen.Load(point); !died && !isWalkedElsewhere(point) {
+		if _, is := come.Load(point); !is && !isWalkedElsewhere(point) {
 			t.Errorf("no scenario comes to %s", point)
+		}
+	}
+	for _, point := range deadly() {
+		if _, died := seen.Load(point); !died {
+			t.Errorf("nobody has died at %s", point)
 		}
 	}
 }
 
-// walkedElsewhere are beginnings of steps at which tests of packages kill processes as
-// well: TestKilledForker and TestKilledMapper of orchestrator/control, TestDeath of
-// runtime/loop. Here a soak alone does.
+// sampled are the steps at which somebody dies without a soak: those at which no test of a
+// package kills a process, and of the others some of each part of the program. The rest is
+// walked by TestDeath of runtime/loop, by the TestKilled* of orchestrator/control, and by the
+// tests of runtime/finish.
+var sampled = []thread.Crashpoint{
+	"place.key", "place.record", "place.folder", "place.marker",
+	"start.registered", "start.linked", "start.queued", "queue.admitted", "launch.launched",
+	"loop.claimed", "loop.call", "loop.child", "loop.checkpoint", "loop.asked", "loop.successor", "loop.decided",
+	"loop.children", "loop.started", "loop.after",
+	"handoff.registered", "handoff.seeded", "handoff.described", "handoff.budget",
+	"finish.transcript", "finish.ledger", "finish.registry",
+	"settle.locked", "settle.returned", "settle.children", "stop.intended", "stop.level",
+}
+
+// deadly are the steps at which somebody dies.
+func deadly() []thread.Crashpoint {
+	if soakMinutes() > 0 {
+		return allCrashpoints()
+	}
+	return sampled
+}
+
+// walkedElsewhere are beginnings of steps whose scenarios a soak alone plays.
 var walkedElsewhere = []string{"fork.", "set.", "loop.heard", "loop.signed", "loop.delivered", "loop.edited"}
 
 func isWalkedElsewhere(point thread.Crashpoint) bool {
@@ -365,9 +391,9 @@ func (s scenario) times() int {
 	return 1
 }
 
-// traced plays a scenario in which nobody dies and counts the steps at which
-// somebody shall. Each step is chosen by one scenario; a soak takes it in all.
-func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Crashpoint]int {
+// traced plays a scenario in which nobody dies, notes the steps that it comes to, and counts
+// those at which somebody shall. Each step is chosen by one scenario; a soak takes it in all.
+func (s scenario) traced(t *testing.T, chosen, come *sync.Map) map[thread.Crashpoint]int {
 	t.Helper()
 	p := s.place(t)
 	env, steps := p.trace()
@@ -377,7 +403,8 @@ func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Crashpoint]i
 	p.wantLegal()
 	times := map[thread.Crashpoint]int{}
 	for _, r := range steps() {
-		if !s.isAbout(r.crash) && soakMinutes() == 0 {
+		come.Store(r.crash, true)
+		if !slices.Contains(deadly(), r.crash) || !s.isAbout(r.crash) && soakMinutes() == 0 {
 			continue
 		}
 		if _, again := chosen.LoadOrStore(r.crash, s.name); !again || soakMinutes() > 0 {

@@ -294,9 +294,18 @@ func (ps *projects) serve(p *project) *served {
 	return s
 }
 
+// unconfinedAfter is when a server finds out whether commands are confined: that takes a
+// process with a network of its own, and first answers come first. A command tells it anyway.
+const unconfinedAfter = 5 * time.Second
+
 // tellUnconfined says in the log when the commands of tools cannot be confined as the
 // settings ask for.
 func (ps *projects) tellUnconfined(s *served) {
+	select {
+	case <-s.ctx.Done():
+		return
+	case <-time.After(unconfinedAfter):
+	}
 	set, err := s.reach.Settings()
 	if err != nil || set.Mode == confine.Off {
 		return // settings that do not load are told elsewhere

@@ -34,7 +34,7 @@ bench: ## measure what the README's table shows, one package after another
 
 soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^(TestSoak|TestSignals)$$' ./cmd/rye-mcp
-	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^(TestFaultWalk|TestAttackHostileFolder|TestQueue|TestAliveAtOnce|TestAllAtOnce)$$' ./cmd/rye-mcp
+	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^Test(FaultWalk|AttackHostileFolder|Queue|Order|AliveAtOnce|AllAtOnce|LifeCycle)$$' ./cmd/rye-mcp
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^TestPartition$$' ./cmd/rye-mcp
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^Test(CrashWalk|ImportWalk|FullDisk|LedgerOfFamilies|Killed.*)$$' ./cmd/rye-mcp ./orchestrator/... ./runtime/...
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^TestAttack(Memory|Huge|Many)' ./spaces/... ./runtime/... ./mcp/...

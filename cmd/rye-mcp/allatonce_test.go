@@ -332,7 +332,7 @@ func TestAllAtOnce(t *testing.T) {
 			for range 4 {
 				c.all = append(c.all, c.serve())
 			}
-			c.work(uint64(seed), sized(40, 400))
+			c.work(uint64(seed), sized(24, 400))
 			c.end()
 			for _, name := range slices.Sorted(maps.Keys(c.counts)) {
 				t.Logf("%4d %s", c.counts[name], name)

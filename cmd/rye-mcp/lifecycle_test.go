@@ -137,7 +137,7 @@ var steps = []step{
 // chains are what the model says. The seed and the steps are told when it fails.
 func TestLifeCycle(t *testing.T) {
 	t.Parallel()
-	walks, length := sized(2, 40), sized(50, 150)
+	walks, length := sized(2, 40), sized(32, 150)
 	for seed := range walks {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := newCycle(t, uint64(seed))

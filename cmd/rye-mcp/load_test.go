@@ -101,7 +101,7 @@ func sized(usual, soak int) int {
 	case soakMinutes() > 0:
 		return soak
 	case underRace:
-		return usual / 4
+		return max(1, usual/4)
 	}
 	return usual
 }
@@ -114,7 +114,7 @@ func TestAliveAtOnce(t *testing.T) {
 	const (
 		databases = 25 // files at most; nothing stays open for each thread or call
 	)
-	alive, calls := sized(60, 200), sized(50, 50)
+	alive, calls := sized(36, 200), sized(32, 50)
 	p := newPlace(t, fmt.Sprintf(loaded, alive))
 	h := p.serve()
 	allActive(h) // opens the project
@@ -180,7 +180,7 @@ func allActive(h *host) []view.Summary {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	const running = 4
-	threads := sized(60, 2000)
+	threads := sized(24, 2000)
 	p := newPlace(t, fmt.Sprintf(loaded, running))
 	hosts := []*host{p.serve(), p.serve(), p.serve()}
 	wantCompleted(hosts[0], startMany(hosts, "brief", threads))
@@ -198,10 +198,7 @@ func TestQueue(t *testing.T) {
 // They run in the order in which they were started.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	threads := 15
-	if soakMinutes() > 0 {
-		threads = 60
-	}
+	threads := sized(12, 60)
 	p := newPlace(t, fmt.Sprintf(loaded, 1))
 	hosts := []*host{p.serve(), p.serve(), p.serve()}
 	startMany(hosts, "slow", 1)

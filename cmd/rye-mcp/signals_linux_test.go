@@ -27,7 +27,7 @@ func TestSignals(t *testing.T) {
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
 	if rounds == 0 {
-		rounds, each = 1, 2*time.Second
+		rounds, each = 1, time.Second
 	}
 	s := &soak{place: newPlace(t, soaked()), counts: map[string]int{}, signals: true}
 	s.steady = s.serve()

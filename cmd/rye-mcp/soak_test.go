@@ -69,7 +69,7 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
 	if rounds == 0 {
-		rounds, each = 2, time.Second
+		rounds, each = 2, time.Second/2
 	}
 	s := &soak{place: newPlace(t, soaked()), counts: map[string]int{}}
 	s.steady = s.serve()

@@ -18,10 +18,11 @@ func TestAttackPageWithoutToken(t *testing.T) {
 	p := newPlace(t, busy)
 	s := p.serve()
 	s.start("hold", map[string]any{"n": "secret"})
+	in := chromium.inContext(t)
 	for name, path := range map[string]string{
 		"absent": "/", "in the query": "/?token=" + s.token, "empty": "/#token=", "wrong": "/#token=" + strings.Repeat("a", len(s.token)), "wrong code": "/#code=abc",
 	} {
-		b := newTab(t, chromium.inContext(t), s.origin, desktop)
+		b := newTab(t, in, s.origin, desktop)
 		b.allow(`status of 40[013]`)
 		b.noError(b.page.Navigate(s.origin + path))
 		b.says("address")

@@ -184,11 +184,15 @@ func fits(name string, result *mcp.CallToolResult) error {
 	if !known {
 		return nil // the script calls a tool that there is not
 	}
+	output, err := schemas.Output()
+	if err != nil {
+		return err
+	}
 	structured, err := json.Marshal(result.StructuredContent)
 	if err != nil {
 		return err
 	}
-	if err := tool.Validate(schemas.Output, structured); err != nil {
+	if err := tool.Validate(output, structured); err != nil {
 		return fmt.Errorf("the result of %s does not fit its output schema: %w\n%s", name, err, structured)
 	}
 	return nil

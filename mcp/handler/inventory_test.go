@@ -79,25 +79,40 @@ func TestSchemas(t *testing.T) {
 	t.Parallel()
 	derivedFrom := server.New(server.Options{Version: "test"})
 	Register(derivedFrom, oneProject{}, Groups(), operation.All())
-	want, err := json.Marshal(derivedFrom.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile("schemas.json", want, 0o644); err != nil {
+	wantInputs, wantOutputs := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for name, schemas := range derivedFrom.Schemas() {
+		var err error
+		wantInputs[name] = schemas.Input
+		if wantOutputs[name], err = schemas.Output(); err != nil {
 			t.Fatal(err)
 		}
-		return
 	}
-	if !bytes.Equal(schemasFile, want) {
-		t.Error("schemas.json differs from the types; with -update it is written anew")
-	}
+	sameFile(t, "schemas/inputs.json", inputsFile, wantInputs)
+	sameFile(t, "schemas/outputs.json", outputsFile, wantOutputs)
 	types := list(t, Groups())
 	for i, tool := range listOf(t, Groups(), server.Options{Version: "test", Schemas: Schemas(), OutputSchemas: true}, true) {
 		if !bytes.Equal(tool.InputSchema, types[i].InputSchema) || !bytes.Equal(tool.OutputSchema, types[i].OutputSchema) {
 			t.Errorf("%s: a client is told other schemas than those of the types", tool.Name)
 		}
+	}
+}
+
+// sameFile checks a file of schemas that is part of the program, or writes it.
+func sameFile(t *testing.T, path string, got []byte, schemas map[string]json.RawMessage) {
+	t.Helper()
+	want, err := json.Marshal(schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from the types; with -update it is written anew", path)
 	}
 }
 

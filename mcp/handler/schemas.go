@@ -1,7 +1,7 @@
 package handler
 
 import (
-	_ "embed" // schemas.json
+	_ "embed" // the files of schemas
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -9,17 +9,31 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 )
 
-// schemasFile is written by the tests of this package with -update, and checked
-// by them against the types.
-//
-//go:embed schemas.json
-var schemasFile []byte
+// The schemas of all tools by their names, as the tests of this package write them with
+// -update, and check them against the types. Those of outputs are most of it, and are
+// decoded when the first is needed.
+var (
+	//go:embed schemas/inputs.json
+	inputsFile []byte
+	//go:embed schemas/outputs.json
+	outputsFile []byte
+
+	outputs = sync.OnceValue(func() map[string]json.RawMessage { return decodeSchemas(outputsFile) })
+)
 
 // Schemas returns the schemas of all tools, by name, for [server.Options].
-var Schemas = sync.OnceValue(func() map[string]server.Schemas {
-	var schemas map[string]server.Schemas
-	if err := json.Unmarshal(schemasFile, &schemas); err != nil {
-		panic(fmt.Sprintf("bug; schemas.json, which is part of the program: %v", err))
+func Schemas() map[string]server.Schemas {
+	inputs := decodeSchemas(inputsFile)
+	schemas := make(map[string]server.Schemas, len(inputs))
+	for name, input := range inputs {
+		schemas[name] = server.Schemas{Input: input, Output: func() (json.RawMessage, error) { return outputs()[name], nil }}
 	}
 	return schemas
-})
+}
+
+func decodeSchemas(file []byte) (byName map[string]json.RawMessage) {
+	if err := json.Unmarshal(file, &byName); err != nil {
+		panic(fmt.Sprintf("bug; schemas, which are part of the program: %v", err))
+	}
+	return byName
+}

@@ -109,11 +109,3 @@ func (a *answering) takeRoom(given map[string]json.RawMessage, paged bool) error
 	}
 	return nil
 }
-
-// declares reports whether an input schema has a property.
-func declares(schema json.RawMessage, name string) bool {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	return json.Unmarshal(schema, &s) == nil && s.Properties[name] != nil
-}

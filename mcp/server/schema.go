@@ -6,10 +6,11 @@ import (
 	"fmt"
 )
 
-// Schemas are what a client is told about input and output of a tool.
+// Schemas are those of input and output of a tool. Outputs are six times as long as
+// inputs, and are asked for when a call has failed, or when clients are told of them.
 type Schemas struct {
-	Input  json.RawMessage `json:"input"`
-	Output json.RawMessage `json:"output"`
+	Input  json.RawMessage
+	Output func() (json.RawMessage, error)
 }
 
 // schemasOf are those the server was given for a tool, else those of its types.
@@ -24,26 +25,30 @@ func (s *Server) schemasOf(t Untyped) (given Schemas, err error) {
 	if err != nil {
 		return given, err
 	}
-	given.Output, err = outputSchema(closed)
+	open, err := outputSchema(closed)
+	given.Output = func() (json.RawMessage, error) { return open, nil }
 	return given, err
 }
 
-// told is an input schema as clients are told of it, without some properties.
+// told is an input schema as clients are told of it, without some properties. It is
+// taken from the schema's tree, which is changed.
 //
 // Each of its bytes stands in the context of every conversation. So it has names,
 // types, what is required, values to choose from and defaults; what keeps arguments
 // strict is checked on our side, where a mistake is answered with what is valid.
 // Some clients that see a closed schema refuse by themselves and hide what was wrong.
-func told(schema json.RawMessage, without []string) (json.RawMessage, error) {
-	top, err := parseTree(schema)
-	if err != nil {
-		return nil, fmt.Errorf("input schema: %w", err)
-	}
-	if properties := top.member(propertiesMember); properties != nil {
+func told(schema *node, without []string) json.RawMessage {
+	if properties := schema.member(propertiesMember); properties != nil {
 		properties.removeAll(without...)
 	}
-	onlyTold(top)
-	return top.JSON(), nil
+	onlyTold(schema)
+	return schema.JSON()
+}
+
+// declares reports whether a schema has a property.
+func declares(schema *node, name string) bool {
+	properties := schema.member(propertiesMember)
+	return properties != nil && properties.member(name) != nil
 }
 
 // propertiesMember has the properties of a schema by their names.

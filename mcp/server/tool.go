@@ -158,15 +158,16 @@ func AddUntyped(s *Server, t Untyped) {
 
 func (s *Server) add(t Untyped, schemas Schemas) {
 	name, a, call := t.Name, t.Annotations, t.Bind(schemas.Input)
-	input, err := told(schemas.Input, t.Untold)
+	input, err := parseTree(schemas.Input)
 	if err != nil {
-		panic(fmt.Sprintf("tool %s: %v", name, err))
+		panic(fmt.Sprintf("tool %s: input schema: %v", name, err))
 	}
+	paged := declares(input, roomArgument)
 	definition := mcp.Tool{
 		Name:           name,
 		Title:          a.Title,
 		Description:    t.Description,
-		RawInputSchema: input,
+		RawInputSchema: told(input, t.Untold),
 		Annotations: mcp.ToolAnnotation{
 			Title:           a.Title,
 			ReadOnlyHint:    &a.ReadOnly,
@@ -179,10 +180,11 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 		definition.Meta = &mcp.Meta{AdditionalFields: t.Meta}
 	}
 	if s.tellsOutput {
-		definition.RawOutputSchema = schemas.Output
+		if definition.RawOutputSchema, err = schemas.Output(); err != nil {
+			panic(fmt.Sprintf("tool %s: output schema: %v", name, err))
+		}
 	}
-	fits := outputCheck(tool.Checker(func() (json.RawMessage, error) { return schemas.Output, nil }))
-	paged := declares(schemas.Input, roomArgument)
+	fits := outputCheck(tool.Checker(schemas.Output))
 	s.mcp.AddTool(definition, func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		ctx, now := newAnswering(ctx)
 		if t.Whole {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 )
 
@@ -21,14 +23,18 @@ type serveOptions struct {
 }
 
 // rootFor is the root with the commands that arguments can name. The process of a
-// thread has its own alone: the others would take memory in every live thread.
+// thread has its own alone: the others would take memory in every live thread. A server
+// that is started as editors do it has none, and answers sooner.
 func rootFor(sys System, args []string) *cobra.Command {
-	if len(args) == 0 || args[0] != threadCommand {
+	forThread := len(args) > 0 && args[0] == threadCommand
+	if !forThread && !slices.Equal(args, []string{"--stdio"}) {
 		return newRoot(sys)
 	}
 	sys = sys.takingStore()
 	root, opts := newBareRoot(sys)
-	root.AddCommand(newThreadCommand(sys, opts))
+	if forThread {
+		root.AddCommand(newThreadCommand(sys, opts))
+	}
 	return root
 }
 

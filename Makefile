@@ -9,8 +9,8 @@ MINUTES ?= 5
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-build: ## build ./rye-mcp
-	go build -trimpath -o rye-mcp ./cmd/rye-mcp
+build: ## build ./rye-mcp, without cgo as it is published
+	CGO_ENABLED=0 go build -trimpath -o rye-mcp ./cmd/rye-mcp
 
 dist: ## what is published: binaries, bundles, server.json and checksums in ./dist
 	go run ./cmd/dist

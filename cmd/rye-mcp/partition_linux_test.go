@@ -375,6 +375,11 @@ func (p *partition) strike() {
 	faults.Wait()
 }
 
+// endOfChain asks what a thread has come to, maybe at another attempt.
+const endOfChain = `WITH RECURSIVE chain AS (SELECT * FROM threads WHERE thread_id = $1
+	UNION ALL SELECT t.* FROM threads t JOIN chain c ON t.thread_id = c.continuation_thread_id)
+	SELECT status, coalesce(result, '') FROM chain WHERE continuation_thread_id IS NULL`
+
 // wantAllDone waits until all threads have ended, and checks that those that were started
 // have completed, maybe at another attempt, and that nothing of what they left is damaged.
 func (p *partition) wantAllDone() {
@@ -383,10 +388,8 @@ func (p *partition) wantAllDone() {
 	defer end()
 	p.await("all threads end", "SELECT NOT EXISTS (SELECT FROM threads WHERE status IN ('created', 'running') OR retry_at IS NOT NULL)")
 	for _, id := range p.started {
-		var status string
-		p.noError(p.db.QueryRow(p.Context(), `WITH RECURSIVE chain AS (SELECT * FROM threads WHERE thread_id = $1
-			UNION ALL SELECT t.* FROM threads t JOIN chain c ON t.thread_id = c.continuation_thread_id)
-			SELECT status FROM chain WHERE continuation_thread_id IS NULL`, string(id)).Scan(&status))
+		var status, result string
+		p.noError(p.db.QueryRow(p.Context(), endOfChain, string(id)).Scan(&status, &result))
 		if status != string(thread.Completed) {
 			p.Errorf("%s has come to %s\n%s", id, status, p.threads())
 		}
@@ -424,16 +427,19 @@ func (p *partition) wantOneHolder() {
 	}
 }
 
+// wrongMoney finds where registry and ledger do not say the same, in any tree.
+var wrongMoney = map[string]string{
+	"not settled": "SELECT * FROM budgets WHERE status = 'active' OR reserved_spend <> 0",
+	"of registry and ledger": `SELECT t.thread_id, t.status, t.spend, b.own_spend FROM threads t LEFT JOIN budgets b USING (thread_id)
+		WHERE t.is_set = 0 AND t.spend IS DISTINCT FROM coalesce(b.own_spend, 0)`,
+	"of parents and children": `SELECT b.thread_id, b.actual_spend, b.own_spend FROM budgets b WHERE b.actual_spend <>
+		b.own_spend + (SELECT coalesce(sum(c.actual_spend), 0) FROM budgets c WHERE c.parent_id = b.thread_id)`,
+}
+
 // wantExactMoney checks that registry and ledger say the same, in every tree.
 func (p *partition) wantExactMoney() {
 	p.Helper()
-	for what, query := range map[string]string{
-		"not settled": "SELECT * FROM budgets WHERE status = 'active' OR reserved_spend <> 0",
-		"of registry and ledger": `SELECT t.thread_id, t.status, t.spend, b.own_spend FROM threads t LEFT JOIN budgets b USING (thread_id)
-			WHERE t.is_set = 0 AND t.spend IS DISTINCT FROM coalesce(b.own_spend, 0)`,
-		"of parents and children": `SELECT b.thread_id, b.actual_spend, b.own_spend FROM budgets b WHERE b.actual_spend <>
-			b.own_spend + (SELECT coalesce(sum(c.actual_spend), 0) FROM budgets c WHERE c.parent_id = b.thread_id)`,
-	} {
+	for what, query := range wrongMoney {
 		if wrong := p.rows(query); wrong != "" {
 			p.Errorf("the money %s:\n%s", what, wrong)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Link is a way to a server that can be cut: who has its URL reaches the server through a
@@ -19,6 +20,7 @@ type Link struct {
 
 	mu    sync.Mutex
 	cut   bool
+	slow  time.Duration
 	conns map[net.Conn]bool
 	all   sync.WaitGroup
 }
@@ -54,6 +56,13 @@ const socketName = ".s.PGSQL.5432"
 
 // Cut breaks all connections, and every one that is made from now on.
 func (l *Link) Cut() { l.set(true) }
+
+// Slow lets each piece of what clients send wait for a time; 0: none waits any more.
+func (l *Link) Slow(by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = by
+}
 
 // Mend lets connections through again.
 func (l *Link) Mend() { l.set(false) }
@@ -95,7 +104,22 @@ func (l *Link) pass(client net.Conn) {
 		_, _ = io.Copy(client, server)
 		_ = client.Close()
 	})
-	_, _ = io.Copy(server, client)
+	_, _ = io.Copy(delayed{server, l}, client)
+}
+
+// delayed is a server behind a slow link.
+type delayed struct {
+	io.Writer
+	link *Link
+}
+
+// Write implements [io.Writer].
+func (d delayed) Write(p []byte) (int, error) {
+	d.link.mu.Lock()
+	slow := d.link.slow
+	d.link.mu.Unlock()
+	<-time.After(slow) // which is the fault
+	return d.Writer.Write(p)
 }
 
 func (l *Link) add(c net.Conn) bool {

@@ -198,7 +198,7 @@ func Final(err error) bool {
 		return false
 	}
 	switch pg.Code[:2] { // classes of appendix A of PostgreSQL's documentation
-	case "0A", "22", "23", "42", "54": // feature not supported, data, integrity, access rule, limits
+	case "22", "23", "42", "54": // data, integrity, access rule, limits
 		return true
 	}
 	return false

@@ -95,7 +95,7 @@ func workerOf(w fleet.Seen) workerJSON {
 	}
 	return workerJSON{
 		Name: w.Name, State: state, Host: w.Process.Host, PID: w.Process.PID, Version: w.Version, Slots: w.Slots,
-		Projects: w.Projects, Providers: w.Offer.Providers(), StartedAt: w.StartedAt.UTC(), LeaseUntil: w.LeaseUntil.UTC(),
+		Projects: w.Projects, Providers: w.Providers(), StartedAt: w.StartedAt.UTC(), LeaseUntil: w.LeaseUntil.UTC(),
 	}
 }
 

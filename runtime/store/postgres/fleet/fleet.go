@@ -138,7 +138,7 @@ func (l *Lease) join(ctx context.Context) (bool, error) {
 		machine = excluded.machine, lacks = excluded.lacks, settings = excluded.settings, able = excluded.able, providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
 	WHERE workers.lease_until <= clock_timestamp() OR workers.incarnation = $11`,
 		w.Name, string(l.Incarnation), w.Process.Host, w.Process.Boot, w.Process.PID, w.Version, w.Slots,
-		orEmpty(w.Projects), w.Offer.Providers(), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings), w.able(), w.Machine)
+		orEmpty(w.Projects), w.Providers(), l.fleet.ttl().Milliseconds(), string(w.Former), orEmpty(w.Settings), w.able(), w.Machine)
 	return err == nil && done.RowsAffected() == 1, err
 }
 

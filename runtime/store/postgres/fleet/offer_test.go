@@ -39,7 +39,7 @@ func TestOffer(t *testing.T) {
 	}
 	want("after one has told", "p", []string{"a", "c", "d"}, true)
 	want("after one has told", "q", []string{"e"}, true)
-	if seen, err := f.Workers(ctx); err != nil || !seen[0].Offer.Equal(told) || seen[1].Offer.Equal(told) {
+	if seen, err := f.Workers(ctx); err != nil || !seen[0].Equal(told) || seen[1].Equal(told) {
 		t.Errorf("workers are %+v, %v", seen, err)
 	}
 	for _, junk := range []string{`[]`, `{"p": "a", "q": {"e": 1}}`, `{"p": [[1], null]}`} {

@@ -200,6 +200,19 @@ turns:
   - {text: Taken., usage: {input_tokens: 3000, output_tokens: 300}}
 `
 
+// longLeases lets leases last for an hour, where how long they are is not what is tested.
+func (p *pair) longLeases() {
+	p.Helper()
+	for _, statement := range []string{
+		`CREATE FUNCTION long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.lease_until := NEW.lease_until + interval '1 hour'; RETURN NEW; END $$`,
+		`CREATE TRIGGER long BEFORE UPDATE ON rye.workers FOR EACH ROW EXECUTE FUNCTION long()`,
+		`UPDATE rye.workers SET draining = draining`,
+	} {
+		_, err := p.rows.Exec(p.Context(), statement)
+		p.noError(err)
+	}
+}
+
 // shipped is how much of the transcript of a thread the server has.
 func (p *pair) shipped(id thread.ID) (size int64) {
 	p.Helper()
@@ -224,14 +237,7 @@ func TestStandbyPromotedUnderTurn(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, threeSteps)
 	first := p.work("one")
-	for _, statement := range []string{ // how long a lease is, is not what is tested
-		`CREATE FUNCTION long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.lease_until := NEW.lease_until + interval '1 hour'; RETURN NEW; END $$`,
-		`CREATE TRIGGER long BEFORE UPDATE ON rye.workers FOR EACH ROW EXECUTE FUNCTION long()`,
-		`UPDATE rye.workers SET draining = draining`,
-	} {
-		_, err := p.rows.Exec(t.Context(), statement)
-		p.noError(err)
-	}
+	p.longLeases()
 	p.host = p.serve()
 	started, err := start(p.host, "steps")
 	p.noError(err)
@@ -257,4 +263,42 @@ func TestStandbyPromotedUnderTurn(t *testing.T) {
 	p.wantMoney(id, ended.Cost.Spend)
 	first.signal(syscall.SIGTERM)
 	first.wantLeft()
+}
+
+// TestStandbyPromotedUnderOneWorker: the standby that takes the place of the server has a thread
+// still queued that the only worker runs. That worker takes it again, under another run; what it
+// ran before writes nothing more, and the money is that of one.
+func TestStandbyPromotedUnderOneWorker(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, unconfigured())
+	one := p.work("one")
+	p.longLeases()
+	p.host = p.serve()
+	p.suspend(one.cmd.Process.Pid) // it takes nothing before the standby is stale
+	started, err := start(p.host, "slow")
+	p.noError(err)
+	id := started.ThreadID
+	p.stale()
+	one.signal(syscall.SIGCONT)
+	p.wantCalls(1)
+	lost, before := p.runner(id)
+	p.failOver()
+	p.wantCalls(2)
+	goes, after := p.runner(id)
+	if after == before {
+		t.Fatalf("two have the thread by run %s", after)
+	}
+	p.suspend(goes) // the first is answered alone
+	stood := p.standing(id)
+	p.model.release()
+	p.wantGone(lost)
+	if now := p.standing(id); now != stood {
+		t.Errorf("when a run that is lost has ended, the thread is\n%s\nit was\n%s", now, stood)
+	}
+	p.noError(syscall.Kill(goes, syscall.SIGCONT))
+	ended := p.wantEndAs(id, thread.Completed)
+	p.kept(id)
+	p.wantMoney(id, ended.Cost.Spend)
+	one.signal(syscall.SIGTERM)
+	one.wantLeft()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -127,9 +128,9 @@ func TestMapBounded(t *testing.T) {
 func (s *scene) gone(id thread.ID) {
 	s.Helper()
 	p := s.puppet(id)
-	for s.ctx.Err() == nil && syscall.Kill(p.pid, 0) == nil {
-		var status syscall.WaitStatus
-		_, _ = syscall.Wait4(p.pid, &status, syscall.WNOHANG, nil)
+	select {
+	case <-process.Watch(s.ctx, p.pid):
+	case <-s.ctx.Done():
 	}
 }
 

@@ -11,23 +11,23 @@ import (
 )
 
 // movesWhole shows when a test ends that what its store has can be moved: another store
-// that was filled from it has the same rows.
-func movesWhole(t *testing.T, from *Store) *Store {
+// that was filled from it, in the folder empty, has the same rows.
+func movesWhole(t *testing.T, from *Store, empty string) *Store {
 	t.Helper()
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		if _, err := from.Content(ctx); err != nil && strings.Contains(err.Error(), "closed") {
 			return // by the test
 		}
-		if err := sameAfterFill(ctx, t, from); err != nil {
+		if err := sameAfterFill(ctx, t, from, empty); err != nil {
 			t.Errorf("moved: %v", err)
 		}
 	})
 	return from
 }
 
-func sameAfterFill(ctx context.Context, t *testing.T, from *Store) (err error) {
-	to, err := Open(ctx, t.TempDir(), unpolled)
+func sameAfterFill(ctx context.Context, t *testing.T, from *Store, empty string) (err error) {
+	to, err := Open(ctx, empty, unpolled)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func Unreadable(why string) error {
 // and refs, objects and index are links to those of the repository. The caller
 // removes it.
 func (r *Repository) Shadow() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "rye-git-"); err != nil {
+	if dir, err = Temporary(); err != nil {
 		return "", err
 	}
 	defer func() {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
@@ -62,6 +63,41 @@ func TestNoWorker(t *testing.T) {
 		"an older version is asked": {[]fleet.Seen{accepted("b"), able}, false},
 	} {
 		if got := otherSettings(c.workers, "team/app", "a"); (got != "") != c.told {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
+}
+
+// TestNotThere: a queued thread tells why none of the workers has or can make its workspace; of
+// a worker of an older version nothing is known.
+func TestNotThere(t *testing.T) {
+	t.Parallel()
+	commit, other := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	worker := func(machine string, lacks ...string) fleet.Seen {
+		return fleet.Seen{Worker: fleet.Worker{Name: "w-" + machine, Projects: []string{"p"}, Machine: machine}, Alive: true, Lacks: lacks}
+	}
+	gone, draining := worker("m"), worker("m")
+	gone.Alive, draining.Draining = false, true
+	at := &thread.Workspace{Of: "a-1", At: "m", AtName: "build-1"}
+	needs := &thread.Workspace{Of: "a-1", Baseline: "c", Bundle: "d", Needs: other + " " + commit}
+	for name, c := range map[string]struct {
+		workers []fleet.Seen
+		in      *thread.Workspace
+		want    string // in what it says; empty: it says nothing
+	}{
+		"none":                        {[]fleet.Seen{worker("n")}, nil, ""},
+		"on a worker":                 {[]fleet.Seen{worker("n"), worker("m")}, at, ""},
+		"on none":                     {[]fleet.Seen{worker("n"), gone, draining}, at, "is on build-1 alone"},
+		"on an older one, maybe":      {[]fleet.Seen{worker("n"), worker("")}, at, ""},
+		"no worker":                   {nil, at, ""}, // which is said already
+		"all lack it":                 {[]fleet.Seen{worker("n", commit), worker("m", other, commit)}, needs, "builds upon commit aaaaaaaaaaaa, which no worker of project p has (w-n, w-m): git fetch"},
+		"one has it":                  {[]fleet.Seen{worker("n", commit), worker("m")}, needs, ""},
+		"it lacks another":            {[]fleet.Seen{worker("n", strings.Repeat("c", 40))}, needs, ""},
+		"made before they shared it":  {[]fleet.Seen{worker("n")}, &thread.Workspace{Of: "a-1", Baseline: "c"}, "has not come along"},
+		"not made":                    {[]fleet.Seen{worker("n")}, &thread.Workspace{Of: "a-1"}, ""},
+		"left, and never had a start": {[]fleet.Seen{worker("n")}, &thread.Workspace{Of: "a-1", Baseline: "c", Result: "d"}, ""},
+	} {
+		if got := notThere(c.workers, "p", c.in); (got != "") != (c.want != "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: it says %q", name, got)
 		}
 	}

@@ -27,6 +27,8 @@ type order struct {
 	Workspace          thread.Workspace
 	Write              map[string]string // in the workspace
 	Apply              bool
+	Bundles            string // folder of what travels
+	Travel             string // what is done of that: pack, receive or result
 	DieAt              thread.Crashpoint
 	DieOn              int // so many times there, from 1
 }
@@ -65,6 +67,9 @@ func obey(text string) error {
 		}
 	}
 	ctx, w := context.Background(), o.Workspace
+	if o.Travel != "" {
+		return o.travel(ctx, l)
+	}
 	if len(o.Write) > 0 {
 		_, work, leave, err := l.Enter(ctx, w)
 		if err != nil {
@@ -122,7 +127,7 @@ func processHouse(t *testing.T) (*house, order) {
 func TestCrashWalk(t *testing.T) {
 	t.Parallel()
 	for _, at := range Crashpoints() {
-		for on := 1; ; on++ {
+		for on := 1; !travelling(at); on++ {
 			if done := crashOnce(t, at, on, false); done {
 				break
 			}

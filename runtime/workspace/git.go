@@ -37,7 +37,7 @@ func (s *space) openGit() (*git, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "rye-git-")
+	dir, err := gitrepo.Temporary()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 )
 
 // dropUnused removes the files of a workspace in which nothing is left to apply, unless
@@ -139,8 +140,8 @@ func (l *Local) Kept() (Kept, error) {
 	return k, err
 }
 
-// Sweep implements [Workspaces]. It removes what was being removed as well, and workspaces
-// that were never finished.
+// Sweep implements [Workspaces]. It removes what was being removed as well, workspaces that
+// were never finished, and git folders that killed processes have left.
 func (l *Local) Sweep(ctx context.Context, over func(Held) (Fate, error)) (removed int, err error) {
 	base, err := l.base()
 	if err != nil {
@@ -150,7 +151,8 @@ func (l *Local) Sweep(ctx context.Context, over func(Held) (Fate, error)) (remov
 	if isMissing(err) {
 		return 0, nil
 	}
-	failed := []error{err}
+	_, left := gitrepo.SweepTemporary(l.Now())
+	failed := []error{err, left}
 	for _, e := range entries {
 		if ctx.Err() != nil {
 			break

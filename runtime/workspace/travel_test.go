@@ -202,6 +202,9 @@ func TestAttackBundle(t *testing.T) {
 		"with the state of threads": {func(h *house, w *thread.Workspace, _ []byte) []byte {
 			return h.evil(w, ".ai", "state")
 		}, tool.CodeIntegrity},
+		"with a commit that git makes for nobody": {func(h *house, w *thread.Workspace, _ []byte) []byte {
+			return h.nameless(w)
+		}, tool.CodeIntegrity},
 		"of a history that is not here": {func(h *house, w *thread.Workspace, data []byte) []byte {
 			head, _, err := readBundle(data)
 			if err != nil {
@@ -237,6 +240,31 @@ func TestAttackBundle(t *testing.T) {
 
 func (h *house) head() string { return strings.TrimSpace(h.git("rev-parse", "HEAD")) }
 
+// nameless is a bundle of a commit without author and committer, which git reads and its own
+// checks refuse.
+func (h *house) nameless(w *thread.Workspace) []byte {
+	h.t.Helper()
+	file := filepath.Join(realDir(h.t), "commit")
+	put(h.t, file, "tree "+h.git("rev-parse", "HEAD^{tree}")+"\n\nx\n")
+	w.Baseline = h.git("hash-object", "-t", "commit", "-w", "--literally", file)
+	return h.bundled(w)
+}
+
+// bundled is a bundle of the commit that a workspace is to begin with.
+func (h *house) bundled(w *thread.Workspace) []byte {
+	h.t.Helper()
+	w.Base = w.Baseline
+	h.git("update-ref", "refs/heads/evil", w.Baseline)
+	file := filepath.Join(realDir(h.t), "bundle")
+	h.git("bundle", "create", "--quiet", file, "refs/heads/evil")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	w.Bundle = nameOf(data)
+	return data
+}
+
 // evil is a bundle of a tree that git makes for nobody, with a file in a folder.
 func (h *house) evil(w *thread.Workspace, folder, name string) []byte {
 	h.t.Helper()
@@ -254,14 +282,5 @@ func (h *house) evil(w *thread.Workspace, folder, name string) []byte {
 	inner := in("100644 blob "+blob+"\t"+name+"\n", "mktree")
 	tree := in("040000 tree "+inner+"\t"+folder+"\n", "mktree")
 	w.Baseline = in("", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit-tree", tree, "-m", "x")
-	w.Base = w.Baseline
-	in("", "update-ref", "refs/heads/evil", w.Baseline)
-	file := filepath.Join(realDir(h.t), "bundle")
-	in("", "bundle", "create", "--quiet", file, "refs/heads/evil")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	w.Bundle = nameOf(data)
-	return data
+	return h.bundled(w)
 }

@@ -135,10 +135,10 @@ func TestSharedWorkspaceStaysThere(t *testing.T) {
 	}
 	must[changeset.Applied](h, "apply_thread", args{"thread_id": parent})
 	here.mustCLI(here.dir, "threads", "delete", "--yes", "--force", string(forked.ThreadID))
+	if one.workspacesOf(parent, forked.ThreadID) == 0 {
+		t.Error("no workspace is there any more before it was told")
+	}
 	for _, machine := range []*place{one, two} {
-		if machine.workspacesOf(parent, forked.ThreadID) == 0 {
-			t.Errorf("%s has no workspace any more before it was told", machine.dir)
-		}
 		machine.work(filepath.Base(filepath.Dir(machine.dir)) + " more") // which looks at once
 		here.until(func() (bool, string) {
 			left := machine.workspacesOf(parent, forked.ThreadID)

@@ -154,7 +154,11 @@ func fetch(ctx context.Context, pool *pgxpool.Pool, id thread.ID, name string, h
 // still not there when before is nil; else the error is ErrChanged. The writer before
 // appends nothing more.
 func (s *Server) Take(ctx context.Context, w Writer, name string, before *File) error {
-	return s.write(ctx, w, func(ctx context.Context, tx session) error {
+	end := "COMMIT"
+	if before == nil { // where that is lost the run takes it again, see gone
+		end = relaxed
+	}
+	return s.writeAnd(ctx, w, end, func(ctx context.Context, tx session) error {
 		var done pgconn.CommandTag
 		var err error
 		if before == nil {

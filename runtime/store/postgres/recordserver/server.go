@@ -120,10 +120,18 @@ const millisSQL = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 // tries is how often a transaction is begun that collides with others.
 const tries = 5
 
-// write runs f in a transaction in which the writer may write.
+// write runs f in a transaction in which the writer may write. It is on disk when it returns.
 func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, session) error) (err error) {
+	return s.writeAnd(ctx, w, "COMMIT", f)
+}
+
+// relaxed ends a transaction without a wait for the disk.
+const relaxed = "SET LOCAL synchronous_commit = off; COMMIT"
+
+// writeAnd is write with what ends the transaction.
+func (s *Server) writeAnd(ctx context.Context, w Writer, end string, f func(context.Context, session) error) (err error) {
 	for range tries {
-		if err = s.writeOnce(ctx, w, f); !collides(err) {
+		if err = s.writeOnce(ctx, w, end, f); !collides(err) {
 			break
 		}
 	}
@@ -133,14 +141,14 @@ func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, se
 	return nil
 }
 
-func (s *Server) writeOnce(ctx context.Context, w Writer, f func(context.Context, session) error) error {
+func (s *Server) writeOnce(ctx context.Context, w Writer, end string, f func(context.Context, session) error) error {
 	ctx, done := s.limited(ctx)
 	defer done()
 	at, err := s.schema(ctx, true)
 	if err != nil {
 		return err
 	}
-	err = at.Pool().AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return transact(ctx, conn.Conn(), w, f) })
+	err = at.Pool().AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return transact(ctx, conn.Conn(), w, end, f) })
 	return explained(ctx, at, err)
 }
 
@@ -153,7 +161,7 @@ type session interface {
 }
 
 // transact runs f in a transaction, which begins with the fence in one request.
-func transact(ctx context.Context, conn *pgx.Conn, w Writer, f func(context.Context, session) error) error {
+func transact(ctx context.Context, conn *pgx.Conn, w Writer, end string, f func(context.Context, session) error) error {
 	err := fence(ctx, conn, w)
 	if err == nil {
 		err = f(ctx, conn)
@@ -165,7 +173,7 @@ func transact(ctx context.Context, conn *pgx.Conn, w Writer, f func(context.Cont
 		}
 		return err
 	}
-	done, err := conn.Exec(ctx, "COMMIT")
+	done, err := conn.Exec(ctx, end)
 	if err == nil && done.String() != "COMMIT" {
 		err = pgx.ErrTxCommitRollback // a statement of it had failed
 	}

@@ -60,6 +60,8 @@ type projectState struct {
 	finder  place.Finder
 	project string
 	site    site // where its threads are kept
+	// server is what connects there already; nil: nothing does.
+	server *connections
 	// fellBack is where they are kept else, while the server cannot be reached.
 	fellBack site
 

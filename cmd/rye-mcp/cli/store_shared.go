@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,8 +122,11 @@ func (c *connections) find(ctx context.Context) (*postgres.Store, error) {
 // has the server look at the tables of threads. What fails is found when it is needed.
 func (c *connections) connectEarly(ctx context.Context) {
 	c.mu.Lock() // whoever needs the store waits
+	most := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(most + 1) // a thread's process has one, which is busy (orchestrator/spawn)
 	go func() {
 		defer c.mu.Unlock()
+		defer runtime.GOMAXPROCS(most)
 		if c.early, _ = c.find(ctx); c.early != nil {
 			c.early.Warm(ctx)
 		}

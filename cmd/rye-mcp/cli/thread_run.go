@@ -170,11 +170,15 @@ func threadFinisher(sys System, p *project, vault *secret.Vault) *finish.Finishe
 	return f
 }
 
-// homeOf is where the threads of a project are, as its spawner has left it.
+// homeOf is where the threads of a project are, as its spawner has left it. The process of a
+// thread begins to connect there first.
 func homeOf(ctx context.Context, sys System, project string) (*projectState, folder.Home, error) {
 	state, err := newState(ctx, sys, project)
 	if err != nil {
 		return nil, folder.Home{}, err
+	}
+	if state.server = sys.connections(state.site); state.server.alone && state.site.shared() {
+		state.server.connectEarly(ctx)
 	}
 	found, err := state.Find()
 	if err == nil && found.Dir == "" {

@@ -133,9 +133,9 @@ func newState(ctx context.Context, sys System, project string) (*projectState, e
 // that works by certain items.
 func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener, by threadItems) (*project, error) {
 	path, user := state.project, state.finder.User
-	server := sys.connections(state.site)
-	if server.alone && state.site.shared() {
-		server.connectEarly(ctx)
+	server := state.server
+	if server == nil {
+		server = sys.connections(state.site)
 	}
 	if warning := state.fallBack(ctx, server); warning != "" {
 		warn(sys, log.Warn(), warning)
@@ -171,13 +171,27 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.mirroring = &mirroring{project: p, sys: sys, log: log}
 	p.store = lateStore(ctx, sys, p, log, open)
 	left.Store = p.store
-	if _, err := p.store.Now(ctx); err != nil && !p.state.site.shared() { // a server can come back, and much needs none
+	if err := p.openStore(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.connect(ctx, sys, log); err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
 	return p, nil
+}
+
+// openStore opens the store where there is one. That of a server can come back, and much needs
+// none; a thread's process has enough to do until it is connected.
+func (p *project) openStore(ctx context.Context) error {
+	shared := p.state.site.shared()
+	if shared && p.server.alone {
+		return nil
+	}
+	_, err := p.store.Now(ctx)
+	if shared {
+		return nil
+	}
+	return err
 }
 
 // providerSource is what providers are chosen by beside the settings. Commands that give

@@ -297,6 +297,7 @@ func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := shared.Start(t, "spend", dir, "root", "1", "60")
+	p.GoAhead(t)
 	said := make(map[thread.ID]thread.Micros)
 	for line := p.Line(); line != ""; line = p.Line() {
 		crowdtest.Hear(t, said, line)

@@ -12,15 +12,13 @@ const (
 // The crash points of what travels of one: packed where its thread is started, made where
 // that runs, packed as it was left, and made again where somebody looks.
 const (
-	CrashPackParts       thread.Crashpoint = "pack.parts"        // the folders are there
-	CrashPackBaseline    thread.Crashpoint = "pack.baseline"     // the files are recorded
-	CrashPackBundle      thread.Crashpoint = "pack.bundle"       // they are packed; nobody has them
-	CrashReceiveParts    thread.Crashpoint = "receive.parts"     // the folders are there
-	CrashReceiveUnpacked thread.Crashpoint = "receive.unpacked"  // the objects are there
-	CrashReceiveFiles    thread.Crashpoint = "receive.files"     // the files are written; nothing says what they are
-	CrashPackResult      thread.Crashpoint = "pack.result"       // what was left is packed; the workspace does not say so
-	CrashResultKept      thread.Crashpoint = "pack.result_kept"  // it is among the artifacts; no thread.json names it
-	CrashResultRecorded  thread.Crashpoint = "pack.result_named" // thread.json names it
+	CrashPackParts       thread.Crashpoint = "pack.parts"       // the folders are there
+	CrashPackBaseline    thread.Crashpoint = "pack.baseline"    // the files are recorded
+	CrashPackBundle      thread.Crashpoint = "pack.bundle"      // they are packed; nobody has them
+	CrashReceiveParts    thread.Crashpoint = "receive.parts"    // the folders are there
+	CrashReceiveUnpacked thread.Crashpoint = "receive.unpacked" // the objects are there
+	CrashReceiveFiles    thread.Crashpoint = "receive.files"    // the files are written; nothing says what they are
+	CrashPackResult      thread.Crashpoint = "pack.result"      // what was left is packed; the workspace does not say so
 )
 
 // The crash points of applying one, in order.

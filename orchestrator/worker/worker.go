@@ -61,6 +61,7 @@ type Worker struct {
 	Projects []*Project
 
 	admitting sync.Mutex // a look at the slots and the admission after it
+	saying    sync.Mutex // what the checkouts lack, one after the other
 
 	mu       sync.Mutex
 	lease    *fleet.Lease
@@ -165,24 +166,31 @@ const maxLacks = 100
 
 // Lacks implements [threads.Fleet]. What could not be said is said with the next look.
 func (w *Worker) Lacks(ctx context.Context, commits []string, lacking string) {
+	w.saying.Lock()
+	defer w.saying.Unlock()
 	lease, _ := w.current()
 	if lease == nil {
 		return
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := slices.DeleteFunc(slices.Clone(w.lacks), func(id string) bool { return id != lacking && slices.Contains(commits, id) })
+	said := w.lacks
+	w.mu.Unlock()
+	now := slices.DeleteFunc(slices.Clone(said), func(id string) bool { return id != lacking && slices.Contains(commits, id) })
 	if lacking != "" && !slices.Contains(now, lacking) {
 		now = append(now[max(0, len(now)+1-maxLacks):], lacking)
 	}
-	if slices.Equal(now, w.lacks) {
+	if slices.Equal(now, said) {
 		return
 	}
 	if err := lease.Lacks(ctx, now); err != nil {
 		w.Log.Warn().Err(err).Msg("cannot say what the checkouts lack")
 		return
 	}
-	w.lacks = now
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lease == lease { // another one says nothing yet
+		w.lacks = now
+	}
 }
 
 // load is how many slots the worker has in use, and how many threads.

@@ -173,13 +173,13 @@ func unitsOf(t *testing.T, log []byte) (statements []string, sessions int) {
 		}
 		text = filled(text, l.Detail)
 		first, _, _ := strings.Cut(strings.ToUpper(text), ";")
-		switch first {
-		case "BEGIN":
+		switch {
+		case first == "BEGIN":
 			open[l.PID] = []string{text}
-		case "COMMIT":
+		case first == "COMMIT", strings.HasSuffix(text, "; COMMIT"):
 			statements = append(append(statements, open[l.PID]...), text)
 			delete(open, l.PID)
-		case "ROLLBACK":
+		case first == "ROLLBACK":
 			delete(open, l.PID)
 		default:
 			if open[l.PID] != nil {

@@ -382,7 +382,9 @@ func TestReconcileApplyAtOnce(t *testing.T) {
 	}
 	s.wantMended(victims)
 	s.order(lives, "spend 2", "complete")
-	<-process.Watch(s.ctx, s.puppet(lives).pid)
+	for _, id := range []thread.ID{lives, meanwhile} { // each writes a little behind its end
+		<-process.Watch(s.ctx, s.puppet(id).pid)
+	}
 	s.wantState(thread.Completed, lives, meanwhile)
 	r, err := s.later().Health.Reconcile(s.ctx, health.ReconcileInput{All: true, Apply: true}, nil)
 	if err != nil || len(r.Findings) != 0 || !r.Success {

@@ -33,7 +33,7 @@ func (d *Desk) Begun(ctx context.Context, w thread.Workspace) error {
 		return err
 	}
 	if !owner.Status.Terminal() {
-		return isElsewhere(*now)
+		return errElsewhere(*now)
 	}
 	return d.Threads.AfterEnd(ctx, owner.ThreadID, func(of records.Thread) error {
 		meta, err := of.Meta().Read()
@@ -41,7 +41,7 @@ func (d *Desk) Begun(ctx context.Context, w thread.Workspace) error {
 			return err
 		}
 		if meta.Workspace == nil || meta.Workspace.Name != w.Name || meta.Workspace.At != "" {
-			return isElsewhere(*now)
+			return errElsewhere(*now)
 		}
 		at := *meta.Workspace
 		at.At, at.AtName = w.At, w.AtName
@@ -50,7 +50,7 @@ func (d *Desk) Begun(ctx context.Context, w thread.Workspace) error {
 	})
 }
 
-func isElsewhere(w thread.Workspace) error {
+func errElsewhere(w thread.Workspace) error {
 	return tool.Faultf(tool.CodeConflict, "%w", &workspace.ElsewhereError{Workspace: w}).
 		WithHint("Somebody works in it there. Start this thread again when that has ended.")
 }

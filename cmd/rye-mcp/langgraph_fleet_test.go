@@ -62,6 +62,12 @@ func mirrorFromAnywhere(t *testing.T, url string) {
 	p.noError(err)
 	c := langgraph.New(langgraph.Options{Place: at, Now: time.Now})
 	t.Cleanup(c.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			out, err := p.cli(p.dir, has, "store", "status")
+			t.Logf("%s %v", out, err)
+		}
+	})
 	there("langgraph", "init", url)
 
 	// Started there, it runs on a worker that has no mirror.

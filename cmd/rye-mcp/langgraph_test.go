@@ -63,14 +63,13 @@ func copies(p *place, c *langgraph.Client, id string) []langgraph.Thread {
 func wantCopy(p *place, c *langgraph.Client, id, status string) (at uuid.UUID, said string) {
 	p.Helper()
 	p.until(func() (bool, string) {
-		log, _ := os.ReadFile(filepath.Join(p.dir, ".ai", "state", "threads", "mirror.log"))
 		for _, t := range copies(p, c, id) {
 			if t.Text("rye_status") == status && t.Metadata["rye_seq"] != nil {
 				at = t.ID
 				return true, ""
 			}
 		}
-		return false, "no copy of " + id + "; " + string(log)
+		return false, "no copy of " + id + mirrorLogs(p)
 	})
 	state, err := c.State(p.Context(), at)
 	p.noError(err)
@@ -79,6 +78,20 @@ func wantCopy(p *place, c *langgraph.Client, id, status string) (at uuid.UUID, s
 		all = append(all, m.Type+":"+strings.TrimSpace(m.Content))
 	}
 	return at, strings.Join(all, " ")
+}
+
+// mirrorLogs are what the senders of all machines have logged.
+func mirrorLogs(p *place) (all string) {
+	for _, below := range []string{filepath.Join(p.dir, ".ai", "state", "threads"), filepath.Join(filepath.Dir(p.dir), "*", ".ai", "state", "fleet", "*", "threads")} {
+		files, err := filepath.Glob(filepath.Join(below, "mirror.log"))
+		p.noError(err)
+		for _, file := range files {
+			log, err := os.ReadFile(file)
+			p.noError(err)
+			all += "\n" + file + ":\n" + string(log)
+		}
+	}
+	return all
 }
 
 // latestHere is the id of the newest thread.

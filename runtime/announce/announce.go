@@ -41,10 +41,11 @@ type Traces interface {
 }
 
 // Mirror is told of a change of a thread before it is made, so that no crash comes between,
-// and after. It is told before a change that fails, too.
+// and after: what it noted before can have been sent before the change. It is told before a
+// change that fails, too.
 type Mirror interface {
 	Changing(thread.ID)
-	Changed()
+	Changed(thread.ID)
 }
 
 // Register implements [store.Registry].
@@ -55,7 +56,7 @@ func (s *Store) Register(ctx context.Context, n store.NewThread) (thread.Record,
 	s.Mirror.Changing(n.ID)
 	rec, created, err := s.Store.Register(ctx, n)
 	if created {
-		s.Mirror.Changed()
+		s.Mirror.Changed(rec.ThreadID)
 	}
 	return rec, created, err
 }
@@ -68,7 +69,7 @@ func (s *Store) Link(ctx context.Context, id, successor thread.ID, at time.Time)
 	s.Mirror.Changing(id)
 	err := s.Store.Link(ctx, id, successor, at)
 	if err == nil {
-		s.Mirror.Changed()
+		s.Mirror.Changed(id)
 	}
 	return err
 }
@@ -81,7 +82,7 @@ func (s *Store) Label(ctx context.Context, id thread.ID, l store.LabelChange, at
 	s.Mirror.Changing(id)
 	rec, err := s.Store.Label(ctx, id, l, at)
 	if err == nil {
-		s.Mirror.Changed()
+		s.Mirror.Changed(id)
 	}
 	return rec, err
 }
@@ -108,7 +109,7 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (thread.Record, erro
 	}
 	rec, err := r.Runner.Apply(ctx, c)
 	if err == nil && r.store.Mirror != nil {
-		r.store.Mirror.Changed()
+		r.store.Mirror.Changed(r.id)
 	}
 	if err != nil || !ends {
 		return rec, err

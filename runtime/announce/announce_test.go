@@ -149,7 +149,7 @@ func TestSuite(t *testing.T) {
 type follower struct{ told []string }
 
 func (f *follower) Changing(id thread.ID) { f.told = append(f.told, string(id)) }
-func (f *follower) Changed()              { f.told = append(f.told, "changed") }
+func (f *follower) Changed(id thread.ID)  { f.told = append(f.told, "changed "+string(id)) }
 
 // TestMirror: each change of a thread is told of before it is made, and after.
 func TestMirror(t *testing.T) {
@@ -165,15 +165,15 @@ func TestMirror(t *testing.T) {
 		f.told = nil
 	}
 	id := h.thread("d", "", 0)
-	want("start and claim", string(id), "changed", string(id), "changed")
+	want("start and claim", string(id), "changed "+string(id), string(id), "changed "+string(id))
 	_, err := h.Label(t.Context(), id, store.LabelChange{Name: "named"}, noon)
 	h.must(err)
-	want("name", string(id), "changed")
+	want("name", string(id), "changed "+string(id))
 	ended, err := store.Finished(id, thread.Outcome{State: thread.Completed}, nil, noon)
 	h.must(err)
 	_, err = h.by(id).Apply(t.Context(), ended)
 	h.must(err)
-	want("end", string(id), "changed")
+	want("end", string(id), "changed "+string(id))
 	if _, err = h.by(id).Apply(t.Context(), ended); err == nil {
 		t.Error("it ended twice")
 	}
@@ -182,5 +182,5 @@ func TestMirror(t *testing.T) {
 	h.must(err)
 	f.told = nil
 	h.must(h.Link(t.Context(), id, next.ThreadID, noon))
-	want("continued", string(id), "changed")
+	want("continued", string(id), "changed "+string(id))
 }

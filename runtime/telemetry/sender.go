@@ -74,8 +74,8 @@ func NotesIn(dir string) due.Notes { return due.Notes{Dir: dir, Most: maxDue, La
 // errLeft says that what is due is left for the next sender.
 var errLeft = errors.New("what is due is left for the next sender")
 
-// Run sends until nothing is due. Where another process sends it returns at once: that
-// one looks again when it has let go.
+// Run sends until nothing is due of threads that have ended. Where another process sends it
+// returns at once: that one looks again when it has let go.
 func (s *Sender) Run(ctx context.Context) error {
 	s.client = newClient(s.Settings, s.Now)
 	for {
@@ -86,18 +86,40 @@ func (s *Sender) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sent, err := s.drain(ctx)
-		if err = errors.Join(err, hold.Release()); err != nil || sent == 0 {
+		err = s.drain(ctx)
+		if err = errors.Join(err, hold.Release()); err != nil {
+			return err
+		}
+		// A process that ended a thread while the lease was held has started no sender.
+		if more, err := s.isMore(ctx); err != nil || !more {
 			return err
 		}
 	}
 }
 
-// drain sends what is due now, and returns how many threads that were.
-func (s *Sender) drain(ctx context.Context) (done int, err error) {
+// isMore reports whether a thread is due that has ended.
+func (s *Sender) isMore(ctx context.Context) (bool, error) {
+	notes, _, err := s.Due.List(s.Now())
+	if err != nil {
+		return false, err
+	}
+	for _, n := range notes {
+		rec, err := s.Rows.Get(ctx, n.ID)
+		if errors.Is(err, thread.ErrNotFound) || err == nil && rec.Status.Terminal() {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// drain sends what is due now.
+func (s *Sender) drain(ctx context.Context) error {
 	notes, dropped, err := s.Due.List(s.Now())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if dropped > 0 {
 		s.Log.Warn().Int("threads", dropped).Msg("traces: nobody has taken them for long, and they are not sent any more")
@@ -106,7 +128,7 @@ func (s *Sender) drain(ctx context.Context) (done int, err error) {
 	for _, n := range notes {
 		spans, ended, err := s.spansOf(ctx, n.ID)
 		if err != nil {
-			return done, err
+			return err
 		}
 		if !ended {
 			continue
@@ -115,16 +137,11 @@ func (s *Sender) drain(ctx context.Context) (done int, err error) {
 			continue
 		}
 		if err := s.flush(ctx, &b); err != nil {
-			return done, err
+			return err
 		}
-		done += len(b.threads)
 		b = batch{}
 	}
-	err = s.flush(ctx, &b)
-	if err == nil {
-		done += len(b.threads)
-	}
-	return done, err
+	return s.flush(ctx, &b)
 }
 
 // spansOf are the spans of a thread that is due. One that cannot be read is logged, and

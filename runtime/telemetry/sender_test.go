@@ -178,6 +178,30 @@ func TestOneSends(t *testing.T) {
 	}
 }
 
+// A thread that ends when the sender has looked, and before it lets go, is sent by it: whoever
+// ended the thread has seen that somebody sends.
+func TestEndedWhileSending(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), newReceiver(t)
+	id := w.ended(thread.Record{ThreadID: "d-1", Directive: "d"})
+	rec := w.rows[id]
+	running := rec
+	running.Status = thread.Running
+	w.rows[id] = running
+	s := w.sender(r.URL)
+	s.Lease = func() (life.Hold, error) { return releasing(func() { w.rows[id] = rec }), nil }
+	w.must(s.Run(t.Context()))
+	if len(r.bodies) != 1 || w.due.Count() != 0 {
+		t.Errorf("%d requests, %d due", len(r.bodies), w.due.Count())
+	}
+}
+
+// releasing is a lease whose release does something first.
+type releasing func()
+
+func (f releasing) Release() error { f(); return nil }
+func (releasing) End() error       { return nil }
+
 // Many spans are several requests, each of a bounded size.
 func TestBatches(t *testing.T) {
 	t.Parallel()

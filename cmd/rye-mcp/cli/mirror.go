@@ -84,7 +84,14 @@ func (m *mirroring) wasOn() bool {
 // Changing implements [announce.Mirror]. Where other machines have the threads, too, the
 // change itself notes what is due for each mirror that is known there.
 func (m *mirroring) Changing(id thread.ID) {
-	if !m.on() || m.state.Home().Seal == nil {
+	if m.on() {
+		m.note(id)
+	}
+}
+
+// note says that the copy of a thread is due.
+func (m *mirroring) note(id thread.ID) {
+	if m.state.Home().Seal == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.Background(), noteWithin)
@@ -100,10 +107,22 @@ func (m *mirroring) Changing(id thread.ID) {
 	}
 }
 
-// Changed implements [announce.Mirror]. It starts a sender, unless one is at work, the server
-// could not be reached lately, or a worker of this machine sends.
-func (m *mirroring) Changed() {
-	if !m.wasOn() || m.ofWorker() {
+// Changed implements [announce.Mirror]. It notes the change again, unless the change itself
+// did, and has it sent.
+func (m *mirroring) Changed(id thread.ID) {
+	if !m.wasOn() {
+		return
+	}
+	if !m.state.site.shared() {
+		m.note(id)
+	}
+	m.haveSent()
+}
+
+// haveSent starts a sender, unless one is at work, the server could not be reached lately, or
+// a worker of this machine sends.
+func (m *mirroring) haveSent() {
+	if m.ofWorker() {
 		return
 	}
 	if err := m.startMirrorSender(); err != nil {
@@ -115,8 +134,8 @@ func (m *mirroring) Changed() {
 func (m *mirroring) turnMirrored(id thread.ID) func() {
 	return func() {
 		if m.wasOn() {
-			m.Changing(id)
-			m.Changed()
+			m.note(id)
+			m.haveSent()
 		}
 	}
 }
@@ -159,7 +178,7 @@ func (m *mirroring) connectMirror() {
 			if err := m.outbox().Note(ctx, rec.ThreadID); err != nil {
 				return err
 			}
-			m.Changed() //nolint:contextcheck // a sender outlives every call
+			m.haveSent() //nolint:contextcheck // a sender outlives every call
 			return nil
 		},
 	})
@@ -238,6 +257,10 @@ func newMirrorCommand(sys System, opts *options) *cobra.Command {
 }
 
 func sendCopies(ctx context.Context, with sending) error {
+	// What is due can stand where the threads are: whoever does not get there must say so.
+	if _, err := with.store.Now(ctx); err != nil {
+		return err
+	}
 	there, err := with.mirroring.mirrorOf(with.sys, with.log)
 	if err != nil {
 		return err

@@ -312,27 +312,35 @@ func TestNoConnectionLeft(t *testing.T) {
 	f := newFamily(t, s, "full")
 	f.store.Pool().Reset() // of which others take the place
 	var others []func(context.Context) error
-	for {
-		conn, err := connectPlain(t, url)
-		if err != nil {
-			break
+	fill := func() {
+		for conn, err := connectPlain(t, url); err == nil; conn, err = connectPlain(t, url) {
+			others = append(others, conn.Close)
 		}
-		others = append(others, conn.Close)
 	}
-	if _, err := postgres.Connect(t.Context(), postgres.Options{URL: url}); !errors.Is(err, postgres.ErrBusy) {
-		t.Errorf("connect: %v", err)
-	}
+	fill()
 	// Those that ended make room for others once the server has seen it.
-	for err := error(nil); !errors.Is(err, postgres.ErrBusy); {
-		if _, err = f.store.Get(t.Context(), f.root); err == nil {
-			f.store.Pool().Reset()
-			for conn, err := connectPlain(t, url); err == nil; conn, err = connectPlain(t, url) {
-				others = append(others, conn.Close)
+	untilBusy := func(what string, call func() error) {
+		for err := call(); !errors.Is(err, postgres.ErrBusy); err = call() {
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
 			}
-		} else if !errors.Is(err, postgres.ErrBusy) {
-			t.Fatalf("get: %v", err)
+			fill()
 		}
 	}
+	untilBusy("connect", func() error {
+		s, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	})
+	untilBusy("get", func() error {
+		_, err := f.store.Get(t.Context(), f.root)
+		if err == nil {
+			f.store.Pool().Reset()
+		}
+		return err
+	})
 	answered := make(chan error, 1)
 	go func() {
 		_, err := f.store.Get(t.Context(), f.root)

@@ -58,12 +58,28 @@ func (t *Threads) AwaitRow(ctx context.Context, rec thread.Record, wanted func(t
 	}
 }
 
-// SettleDead sees to it that a thread whose process has ended is settled, by
+// settleEvery is how often a thread is tried to be settled that cannot be: what has ended the
+// process, as a store that cannot be written, may keep it from being told of, too.
+const settleEvery = time.Second
+
+// settleDead sees to it that a thread whose process has ended is settled, by
 // itself or by others who have noticed.
-func (t *Threads) SettleDead(ctx context.Context, id thread.ID) {
-	_, err := t.AwaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
-	if err != nil && ctx.Err() == nil && !thread.WasDeleted(err, id) {
-		t.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended")
+func (t *Threads) settleDead(ctx context.Context, id thread.ID) {
+	again := time.NewTicker(settleEvery)
+	defer again.Stop()
+	for told := false; ; told = true {
+		_, err := t.AwaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
+		if err == nil || ctx.Err() != nil || thread.WasDeleted(err, id) {
+			return
+		}
+		if !told {
+			t.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended; it is tried again")
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

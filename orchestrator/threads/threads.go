@@ -76,7 +76,7 @@ func New(d Deps) *Threads {
 		t.NewRun = d.Fleet.NewRun
 	}
 	t.children = newChildren(func(ctx context.Context, id thread.ID) {
-		t.SettleDead(ctx, id)
+		t.settleDead(ctx, id)
 		t.Freed(ctx)
 	})
 	t.Finisher = &finish.Finisher{

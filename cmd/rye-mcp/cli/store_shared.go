@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/ahead"
 	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
@@ -38,7 +37,7 @@ type connections struct {
 
 	clock  atomic.Pointer[postgres.Server] // whose time counts
 	mu     sync.Mutex
-	early  *postgres.Store // what connectEarly has opened and nobody has asked for
+	early  *postgres.Store // what takeEarly has found and nobody has asked for
 	server *postgres.Server
 	failed error
 	until  time.Time
@@ -108,6 +107,11 @@ func (c *connections) lookup(ctx context.Context) (*postgres.Store, error) {
 // find connects to where the project is; the store is nil where it is not.
 func (c *connections) find(ctx context.Context) (*postgres.Store, error) {
 	server, st, err := postgres.Lookup(context.WithoutCancel(ctx), c.options(), c.site.project)
+	return c.found(server, st, err)
+}
+
+// found keeps what connecting has found.
+func (c *connections) found(server *postgres.Server, st *postgres.Store, err error) (*postgres.Store, error) {
 	if err != nil {
 		return nil, c.fail(err)
 	}
@@ -118,24 +122,21 @@ func (c *connections) find(ctx context.Context) (*postgres.Store, error) {
 	return st, nil
 }
 
-// connectEarly connects beside what a thread's process does before it needs the store, and
-// has the server look at the tables of threads. What fails is found when it is needed.
-func (c *connections) connectEarly(ctx context.Context) {
+// takeEarly takes over the connection that a thread's process has begun before all else. What
+// failed is found when the store is needed.
+func (c *connections) takeEarly() {
 	c.mu.Lock() // whoever needs the store waits
-	most := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(most + 1) // a thread's process has one, which is busy (orchestrator/spawn)
 	go func() {
 		defer c.mu.Unlock()
-		defer runtime.GOMAXPROCS(most)
-		if c.early, _ = c.find(ctx); c.early != nil {
-			c.early.Warm(ctx)
+		if begun, known := ahead.Take(); known {
+			c.early, _ = c.found(begun.Server, begun.Store, begun.Err)
 		}
 	}()
 }
 
 func (c *connections) options() postgres.Options {
 	return postgres.Options{
-		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: fmt.Sprintf("rye-mcp %d", os.Getpid()), Migrations: c.migrations,
+		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: ahead.Application(), Migrations: c.migrations,
 	}
 }
 

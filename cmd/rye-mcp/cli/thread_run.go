@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/ahead"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -23,7 +24,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // threadCommand is the hidden verb of package spawn.
@@ -71,7 +71,7 @@ this is of no use by hand; start threads with "rye-mcp run".`,
 // runThread is a thread's whole process: lock, wiring, loop.
 func runThread(ctx context.Context, sys System, dir string, id thread.ID) error {
 	defer outliveSignals()()
-	in, err := inherit()
+	in, err := ahead.Inherit()
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
@@ -138,16 +138,6 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	return nil
 }
 
-// inherit takes over what the starter of a thread hands to its process in what nobody else
-// can read.
-func inherit() (spawn.Inheritance, error) {
-	entries, err := process.InheritSecrets()
-	if err != nil {
-		return spawn.Inheritance{}, err
-	}
-	return spawn.Inherited(entries), nil
-}
-
 // runOf is the run that the process of a thread writes by. A starter of an older version
 // names none, and nobody replaces that of the row while this process has the life.
 func runOf(ctx context.Context, p *project, id thread.ID, in spawn.Inheritance) (thread.Run, error) {
@@ -170,15 +160,14 @@ func threadFinisher(sys System, p *project, vault *secret.Vault) *finish.Finishe
 	return f
 }
 
-// homeOf is where the threads of a project are, as its spawner has left it. The process of a
-// thread begins to connect there first.
+// homeOf is where the threads of a project are, as its spawner has left it.
 func homeOf(ctx context.Context, sys System, project string) (*projectState, folder.Home, error) {
 	state, err := newState(ctx, sys, project)
 	if err != nil {
 		return nil, folder.Home{}, err
 	}
-	if state.server = sys.connections(state.site); state.server.alone && state.site.shared() {
-		state.server.connectEarly(ctx)
+	if state.server = sys.connections(state.site); state.server.alone && state.site.shared() && sys.Migrations == nil {
+		state.server.takeEarly()
 	}
 	found, err := state.Find()
 	if err == nil && found.Dir == "" {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,12 +34,33 @@ func (c *Scheduler) Run(ctx context.Context) {
 				return
 			}
 			mayBeDead = false // every turn of every thread is a commit
+		case <-c.wakes.channel():
+			mayBeDead = false
 		case <-exits.Seen:
 		case <-tick.C:
 		case <-c.UntilRetry():
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// wakes are what [Scheduler.Wake] says: one that comes during a look makes another one.
+type wakes struct {
+	make sync.Once
+	c    chan struct{}
+}
+
+func (w *wakes) channel() chan struct{} {
+	w.make.Do(func() { w.c = make(chan struct{}, 1) })
+	return w.c
+}
+
+// Wake has [Scheduler.Run] look at the queue now.
+func (c *Scheduler) Wake() {
+	select {
+	case c.wakes.channel() <- struct{}{}:
+	default: // it is about to
 	}
 }
 
@@ -58,8 +80,9 @@ func (c *Scheduler) DispatchAndLog(ctx context.Context, mayBeDead bool, exits *t
 			if err := c.examineOccupants(ctx, full, exits); err != nil {
 				return err
 			}
+			return c.Dispatch(ctx)
 		}
-		return c.Dispatch(ctx)
+		return c.dispatch(ctx, load)
 	}()
 	if err != nil && ctx.Err() == nil {
 		c.complain("", err, "could not start threads that are queued")

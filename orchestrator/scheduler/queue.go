@@ -70,9 +70,18 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, he
 // [Scheduler.Run].
 func (c *Scheduler) Dispatch(ctx context.Context) error {
 	load, err := c.Threads.Store.QueueLoad(ctx)
-	c.nextRetry.Store(0)
-	if err != nil || load.Queued == 0 && load.Sets == 0 && load.Retries == 0 {
+	if err != nil {
 		return err
+	}
+	return c.dispatch(ctx, load)
+}
+
+// dispatch is Dispatch by a load of the queue that was just read. No more threads are started
+// than were queued: whoever puts another there looks at the queue then.
+func (c *Scheduler) dispatch(ctx context.Context, load store.QueueLoad) (err error) {
+	c.nextRetry.Store(0)
+	if load.Queued == 0 && load.Sets == 0 && load.Retries == 0 {
+		return nil
 	}
 	now := c.begin()
 	before := c.refill(ctx, now, load)
@@ -85,12 +94,13 @@ func (c *Scheduler) Dispatch(ctx context.Context) error {
 	if load.Occupied >= d.slots {
 		return before
 	}
-	for {
+	for range load.Queued {
 		more, err := d.startNext(ctx)
 		if err != nil || !more {
 			return errors.Join(before, err)
 		}
 	}
+	return before
 }
 
 // refill puts in the queue what is due: other attempts of threads that have failed, and

@@ -40,6 +40,7 @@ type Scheduler struct {
 	// it; nil: keys and settings alone decide.
 	Able func(provider string) bool
 
+	wakes      wakes
 	nextRetry  atomic.Int64 // of the last pass, in milliseconds; only for when to look again
 	yielding   yielding
 	complaints sync.Map // by thread id: text of the error that was logged last

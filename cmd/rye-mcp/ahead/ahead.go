@@ -56,18 +56,11 @@ func begin() {
 			return
 		}
 		if url, err := storeurl.Parse(in.Store.URL); err == nil && !url.IsLocal() {
-			begun <- connect(context.Background(), url, in.Store.Project)
+			var c Connection
+			c.Server, c.Store, c.Err = postgres.Lookup(context.Background(), Options(url), in.Store.Project)
+			begun <- c
 		}
 	}()
-}
-
-// connect has the server look at the tables of threads, too.
-func connect(ctx context.Context, url storeurl.URL, project string) (c Connection) {
-	c.Server, c.Store, c.Err = postgres.Lookup(ctx, Options(url), project)
-	if c.Store != nil {
-		c.Store.Warm(ctx)
-	}
-	return c
 }
 
 // Options are those of the process of a thread, which works by one connection.

@@ -41,9 +41,9 @@ func deliver(ctx context.Context, w *worker.Worker, opened []*project) (stop fun
 
 // deliveryOptions say what is done with what is delivered. Copies are sent until sending ends.
 func deliveryOptions(sending context.Context, w *worker.Worker, projects map[string]delivered) delivery.Options {
-	o := delivery.Options{Pool: w.Fleet.Pool, Projects: map[string]func(context.Context){}}
+	o := delivery.Options{Pool: w.Fleet.Pool, Projects: map[string]func(){}}
 	for schema, p := range projects {
-		o.Projects[schema] = func(ctx context.Context) { p.Queue.DispatchAndLog(ctx, false, nil) }
+		o.Projects[schema] = p.Queue.Wake
 	}
 	o.Sweep = func(ctx context.Context, schema string) error {
 		err := w.SweepProject(ctx, projects[schema].Project)

@@ -35,7 +35,6 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone.Warm(t.Context())
 	rec, _, err := store.Register(t.Context(), alone, newThread("d", ""), nil)
 	if err != nil {
 		t.Fatal(err)

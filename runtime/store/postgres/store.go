@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -83,20 +82,6 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 	}
 	st.Store = sqlstore.New(registry, ledger, sqlstore.PostgreSQL, s.opts.Now)
 	return st, nil
-}
-
-// warmSQL looks up tables, each by itself so that no join is planned, and has the language of
-// the functions loaded that the rules of their columns call.
-const warmSQL = `SELECT FROM threads LIMIT 0; SELECT FROM budgets LIMIT 0; SELECT FROM record_files LIMIT 0;
-	SELECT is_object('{}'), is_json('{}'), json_text('{}', '')`
-
-// Warm has the server prepare a new connection for what a thread's process begins with. Most
-// that such a process asks of the server is that it looks up the tables' columns and indexes.
-func (s *Store) Warm(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
-	defer cancel()
-	// An error comes again where somebody hears of it.
-	_, _ = s.pool.Exec(ctx, warmSQL, pgx.QueryExecModeSimpleProtocol)
 }
 
 // Pool has connections whose search_path is the project's schema.

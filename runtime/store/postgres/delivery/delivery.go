@@ -48,7 +48,7 @@ type Options struct {
 	Pool *pgxpool.Pool
 	// Projects are the schemas of the projects whose hints this worker takes, and what a
 	// hint does.
-	Projects map[string]func(context.Context)
+	Projects map[string]func()
 	// Sweep does periodic work of a project of this worker, by its schema.
 	Sweep func(ctx context.Context, schema string) error
 	// Fleet does what is due once for all, and returns the schemas of the projects that have
@@ -117,7 +117,7 @@ func Start(ctx context.Context, o Options) (*Delivery, error) {
 	}
 	d := &Delivery{served: map[string]string{}}
 	queues := map[string]river.QueueConfig{fleetQueue: {MaxWorkers: 1}}
-	byQueue := map[string]func(context.Context){}
+	byQueue := map[string]func(){}
 	for project, hint := range o.Projects {
 		queues[QueueOf(project)] = river.QueueConfig{MaxWorkers: 1}
 		byQueue[QueueOf(project)] = hint
@@ -142,11 +142,11 @@ func Start(ctx context.Context, o Options) (*Delivery, error) {
 
 // workers do the jobs. A row is not ours to believe: what it names counts only as far as this
 // worker has it.
-func (d *Delivery) workers(o Options, byQueue map[string]func(context.Context)) *river.Workers {
+func (d *Delivery) workers(o Options, byQueue map[string]func()) *river.Workers {
 	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[startArgs]) error {
+	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[startArgs]) error {
 		if hint := byQueue[job.Queue]; hint != nil {
-			hint(ctx)
+			hint()
 		}
 		return nil
 	}))

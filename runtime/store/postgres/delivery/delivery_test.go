@@ -42,7 +42,7 @@ func (s *scene) start() (hints, sweeps chan struct{}) {
 	hints, sweeps = make(chan struct{}, 100), make(chan struct{}, 100)
 	d, err := delivery.Start(s.Context(), delivery.Options{
 		Pool:     s.server.Pool(),
-		Projects: map[string]func(context.Context){s.store.Schema(): func(context.Context) { hints <- struct{}{} }},
+		Projects: map[string]func(){s.store.Schema(): func() { hints <- struct{}{} }},
 		Sweep:    func(context.Context, string) error { sweeps <- struct{}{}; return nil },
 		Fleet: func(context.Context) ([]string, error) {
 			return []string{s.store.Schema(), "rye_stranger_000000000000"}, nil
@@ -163,7 +163,7 @@ func TestMirrors(t *testing.T) {
 	s.enqueue("early") // there are no tables of River
 	sent := make(chan string, 100)
 	d, err := delivery.Start(t.Context(), delivery.Options{
-		Pool: s.server.Pool(), Projects: map[string]func(context.Context){s.store.Schema(): func(context.Context) {}},
+		Pool: s.server.Pool(), Projects: map[string]func(){s.store.Schema(): func() {}},
 		Sweep:   func(context.Context, string) error { return nil },
 		Fleet:   func(context.Context) ([]string, error) { return []string{s.store.Schema()}, nil },
 		Mirrors: func(ctx context.Context, _ string) ([]string, error) { return mirrors.Of(ctx, s.store.Pool()) },
@@ -285,7 +285,7 @@ func BenchmarkHint(b *testing.B) {
 			if by == "river" {
 				d, err := delivery.Start(b.Context(), delivery.Options{
 					Pool: server.Pool(), Sweep: func(context.Context, string) error { return nil }, Fleet: func(context.Context) ([]string, error) { return nil, nil },
-					Projects: map[string]func(context.Context){st.Schema(): func(context.Context) { heard <- struct{}{} }},
+					Projects: map[string]func(){st.Schema(): func() { heard <- struct{}{} }},
 				})
 				if err != nil {
 					b.Fatal(err)

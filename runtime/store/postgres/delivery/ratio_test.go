@@ -106,14 +106,14 @@ func (f *idleFleet) work(name string) (stop func()) {
 		f.Fatal(err)
 	}
 	wake := make(chan struct{}, 1)
-	look := func(context.Context) {
+	look := func() {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
 	}
 	d, err := delivery.Start(f.Context(), delivery.Options{
-		Pool: server.Pool(), Projects: map[string]func(context.Context){st.Schema(): look},
+		Pool: server.Pool(), Projects: map[string]func(){st.Schema(): look},
 		Sweep: func(context.Context, string) error { return nil }, Fleet: func(context.Context) ([]string, error) { return nil, nil },
 	})
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *idleFleet) work(name string) (stop func()) {
 }
 
 // admit admits threads as long as there are some and slots are free, and again when woken.
-func (f *idleFleet) admit(st *postgres.Store, wake <-chan struct{}, look func(context.Context), working *sync.WaitGroup) {
+func (f *idleFleet) admit(st *postgres.Store, wake <-chan struct{}, look func(), working *sync.WaitGroup) {
 	slots := make(chan struct{}, idleSlots)
 	for {
 		select {
@@ -149,7 +149,7 @@ func (f *idleFleet) admit(st *postgres.Store, wake <-chan struct{}, look func(co
 			working.Go(func() {
 				f.run(st, rec)
 				<-slots
-				look(f.Context())
+				look()
 			})
 		}
 	}

@@ -4,12 +4,12 @@
 package spawn
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn/handed"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -58,22 +58,12 @@ type Handed struct {
 	Items string
 }
 
-// Store says where the rows of threads are. It goes to processes through their pipe alone.
-type Store struct {
-	URL     string `json:"url"` // with the password
-	Project string `json:"project"`
-	Key     string `json:"key,omitempty"` // file of the key of the fleet
-}
-
-// Entry is the store as an entry of [process.Spec.Secrets].
-func (s Store) Entry() (string, error) {
-	text, err := json.Marshal(s)
-	return storePrefix + string(text), err
-}
+// Store says where the rows of threads are.
+type Store = handed.Store
 
 // Args are the arguments of the process of a thread.
 func Args(project string, id thread.ID) []string {
-	return []string{"thread", "run", "--pre-registered", "--thread-id", string(id), "--project", project}
+	return handed.Args(project, string(id))
 }
 
 // Of is the thread of a project whose process has these arguments, the program's
@@ -89,10 +79,7 @@ func Of(project string, args []string) thread.ID {
 
 // IsThread reports whether a process with these arguments, the program's name
 // first, runs a thread of any project.
-func IsThread(args []string) bool {
-	like := Args("", "")
-	return len(args) == len(like)+1 && slices.Equal(args[1:5], like[:4]) && args[6] == like[5]
-}
+func IsThread(args []string) bool { return handed.IsThread(args) }
 
 // goRuntime lets the Go runtime of a thread's process take less memory, of which it
 // keeps some for every processor: there are many such processes, and most of the
@@ -237,9 +224,6 @@ func (h Handed) entries(run thread.Run, secrets, outer []string) []string {
 	return entries
 }
 
-// storePrefix tells where threads are kept from variables.
-const storePrefix = "store:"
-
 func withStore(entries []string, s *Store) ([]string, error) {
 	if s == nil {
 		return entries, nil
@@ -281,11 +265,8 @@ func Inherited(entries []string) Inheritance {
 			in.Outer = append(in.Outer, outer)
 			continue
 		}
-		if text, ok := strings.CutPrefix(entry, storePrefix); ok {
-			in.Store = &Store{}
-			if json.Unmarshal([]byte(text), in.Store) != nil {
-				in.Store.URL = "" // nothing is found there
-			}
+		if at, ok := handed.StoreOf(entry); ok {
+			in.Store = at
 			continue
 		}
 		if key, ok := strings.CutPrefix(entry, keyPrefix); ok {

@@ -1,6 +1,6 @@
-// Package ahead connects the process of a thread to the server that has the threads while
-// packages of other modules are still initialized: see package gc for why that is early. Half
-// of what such a process waits for that server is then over when it comes to need it.
+// Package ahead connects the process of a thread to the server that has the threads, before
+// packages of other modules are initialized that take longest: see package gc. It imports little
+// for that. Most of what such a process waits for the server is then over when it needs it.
 package ahead
 
 import (
@@ -10,72 +10,86 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn/handed"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/link"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// Connection is to where the threads of a project are; Store is nil where it is not there yet.
-type Connection struct {
-	Server *postgres.Server
-	Store  *postgres.Store
-	Err    error
-}
+// begun gives the link of this process, nil where there is none; it is nil itself where none
+// was begun.
+var begun chan *link.Link
 
-// begun has the connection of this process; nil: none was begun.
-var begun chan Connection
-
-// Inherit takes over what the starter of this process has handed over.
-var Inherit = sync.OnceValues(func() (spawn.Inheritance, error) {
-	entries, err := process.InheritSecrets()
-	if err != nil {
-		return spawn.Inheritance{}, err
-	}
-	return spawn.Inherited(entries), nil
-})
+// Inherit takes over the entries that the starter of this process has handed over.
+var Inherit = sync.OnceValues(process.InheritSecrets)
 
 //nolint:gochecknoinits // there is no other moment before those of other modules
 func init() {
-	if spawn.IsThread(os.Args) {
+	if handed.IsThread(os.Args) {
 		begin()
 	}
 }
 
-// begin connects beside what the process does before it needs the server. What fails is told
-// to who takes the connection.
+// begin connects beside what the process does before it needs the server.
 func begin() {
-	begun = make(chan Connection, 1)
-	most := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(most + 1) // a thread's process has one, which is busy (orchestrator/spawn)
-	go func() {
-		defer runtime.GOMAXPROCS(most)
+	begun = make(chan *link.Link, 1)
+	Beside(func() {
 		defer close(begun)
-		in, err := Inherit()
-		if err != nil || in.Store == nil {
-			return
+		entries, err := Inherit()
+		if err != nil {
+			return // who needs them says so
 		}
-		if url, err := storeurl.Parse(in.Store.URL); err == nil && !url.IsLocal() {
-			var c Connection
-			c.Server, c.Store, c.Err = postgres.Lookup(context.Background(), Options(url), in.Store.Project)
-			begun <- c
+		for _, entry := range entries {
+			if at, is := handed.StoreOf(entry); is {
+				begun <- beginAt(at)
+				return
+			}
 		}
+	})
+}
+
+var processors sync.Mutex
+
+// Beside runs f on a processor more than the process has: that of a thread has one
+// (orchestrator/spawn), which is busy while it starts.
+func Beside(f func()) {
+	more := func(n int) {
+		processors.Lock()
+		defer processors.Unlock()
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+	}
+	more(1)
+	go func() {
+		defer more(-1)
+		f()
 	}()
 }
 
+// beginAt returns nil where there is no server, or none can be reached by what is said of it.
+func beginAt(at *handed.Store) *link.Link {
+	url, err := storeurl.Parse(at.URL)
+	if err != nil || url.IsLocal() {
+		return nil
+	}
+	l, err := link.Begin(context.Background(), Options(url), at.Project)
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
 // Options are those of the process of a thread, which works by one connection.
-func Options(url storeurl.URL) postgres.Options {
-	return postgres.Options{URL: url.Secret(), Connections: 1, Alone: true, Application: Application()}
+func Options(url storeurl.URL) link.Options {
+	return link.Options{URL: url.Secret(), Connections: 1, Alone: true, Application: Application()}
 }
 
 // Application is what the server is told of this process.
 func Application() string { return fmt.Sprintf("rye-mcp %d", os.Getpid()) }
 
-// Take returns the connection that was begun, once; known is false where none was.
-func Take() (c Connection, known bool) {
+// Take returns the link that was begun, once; nil where there is none.
+func Take() *link.Link {
 	if begun == nil {
-		return c, false
+		return nil
 	}
-	c, known = <-begun
-	return c, known
+	return <-begun
 }

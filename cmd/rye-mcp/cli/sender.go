@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/ahead"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -81,7 +80,7 @@ func newSenderCommand(sys System, opts *options, verb, short string, send func(c
 
 // runSender is the whole of a sender's process.
 func runSender(ctx context.Context, sys System, opts options, verb string, send func(context.Context, sending) error) error {
-	in, err := ahead.Inherit()
+	in, err := inherit()
 	if err != nil {
 		return err
 	}

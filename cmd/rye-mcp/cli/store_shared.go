@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/link"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -37,7 +38,8 @@ type connections struct {
 
 	clock  atomic.Pointer[postgres.Server] // whose time counts
 	mu     sync.Mutex
-	early  *postgres.Store // what takeEarly has found and nobody has asked for
+	begun  *link.Link      // of the process of a thread; nil: none
+	early  *postgres.Store // what openEarly has found and nobody has asked for
 	server *postgres.Server
 	failed error
 	until  time.Time
@@ -107,11 +109,6 @@ func (c *connections) lookup(ctx context.Context) (*postgres.Store, error) {
 // find connects to where the project is; the store is nil where it is not.
 func (c *connections) find(ctx context.Context) (*postgres.Store, error) {
 	server, st, err := postgres.Lookup(context.WithoutCancel(ctx), c.options(), c.site.project)
-	return c.found(server, st, err)
-}
-
-// found keeps what connecting has found.
-func (c *connections) found(server *postgres.Server, st *postgres.Store, err error) (*postgres.Store, error) {
 	if err != nil {
 		return nil, c.fail(err)
 	}
@@ -122,21 +119,21 @@ func (c *connections) found(server *postgres.Server, st *postgres.Store, err err
 	return st, nil
 }
 
-// takeEarly takes over the connection that a thread's process has begun before all else. What
-// failed is found when the store is needed.
-func (c *connections) takeEarly() {
+// openEarly opens the store beside what a thread's process does before it needs that, by the
+// connection that the process has begun before all else. What fails is found when it is needed.
+func (c *connections) openEarly(ctx context.Context) {
 	c.mu.Lock() // whoever needs the store waits
-	go func() {
+	ahead.Beside(func() {
 		defer c.mu.Unlock()
-		if begun, known := ahead.Take(); known {
-			c.early, _ = c.found(begun.Server, begun.Store, begun.Err)
-		}
-	}()
+		c.begun = ahead.Take()
+		defer c.begun.Close()
+		c.early, _ = c.find(ctx)
+	})
 }
 
 func (c *connections) options() postgres.Options {
 	return postgres.Options{
-		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: ahead.Application(), Migrations: c.migrations,
+		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: ahead.Application(), Migrations: c.migrations, Begun: c.begun,
 	}
 }
 

@@ -71,7 +71,7 @@ this is of no use by hand; start threads with "rye-mcp run".`,
 // runThread is a thread's whole process: lock, wiring, loop.
 func runThread(ctx context.Context, sys System, dir string, id thread.ID) error {
 	defer outliveSignals()()
-	in, err := ahead.Inherit()
+	in, err := inherit()
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
@@ -138,6 +138,16 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	return nil
 }
 
+// inherit takes over what the starter of a thread hands to its process in what nobody else
+// can read.
+func inherit() (spawn.Inheritance, error) {
+	entries, err := ahead.Inherit()
+	if err != nil {
+		return spawn.Inheritance{}, err
+	}
+	return spawn.Inherited(entries), nil
+}
+
 // runOf is the run that the process of a thread writes by. A starter of an older version
 // names none, and nobody replaces that of the row while this process has the life.
 func runOf(ctx context.Context, p *project, id thread.ID, in spawn.Inheritance) (thread.Run, error) {
@@ -166,8 +176,8 @@ func homeOf(ctx context.Context, sys System, project string) (*projectState, fol
 	if err != nil {
 		return nil, folder.Home{}, err
 	}
-	if state.server = sys.connections(state.site); state.server.alone && state.site.shared() && sys.Migrations == nil {
-		state.server.takeEarly()
+	if state.server = sys.connections(state.site); state.server.alone && state.site.shared() {
+		state.server.openEarly(ctx)
 	}
 	found, err := state.Find()
 	if err == nil && found.Dir == "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/link"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -31,9 +32,20 @@ func TestAlone(t *testing.T) {
 	changes := elsewhere.Changes(t.Context())
 	<-changes // it listens
 
+	options.Begun, err = link.Begin(t.Context(), options, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrong := options.Begun.Take(link.SchemaOf("another")); wrong != nil {
+		t.Fatal("what was begun for a project is another's")
+	}
 	server, alone, err := postgres.Lookup(t.Context(), options, "p")
 	if err != nil {
 		t.Fatal(err)
+	}
+	options.Begun.Close() // which is taken, and stays
+	if again := options.Begun.Take(alone.Schema()); again != nil {
+		t.Fatal("what was begun is given twice")
 	}
 	rec, _, err := store.Register(t.Context(), alone, newThread("d", ""), nil)
 	if err != nil {

@@ -174,7 +174,7 @@ func (s *Store) alone(ctx context.Context, f func(context.Context, *pgx.Conn) er
 	}
 	config := s.server.config.ConnConfig.Copy()
 	config.RuntimeParams["search_path"], config.RuntimeParams["statement_timeout"] = s.schema, "0"
-	s.server.sessions.prepare(&config.Config)
+	s.server.sessions.Prepare(&config.Config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err == nil {
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is held back

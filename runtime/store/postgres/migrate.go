@@ -142,7 +142,7 @@ func (s *Server) migrate(ctx context.Context, t tables) error {
 	config := s.config.ConnConfig.Copy()
 	config.RuntimeParams["search_path"] = t.schema
 	config.RuntimeParams["statement_timeout"] = "0" // a large table takes its time; ctx bounds it
-	s.sessions.prepare(&config.Config)
+	s.sessions.Prepare(&config.Config)
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // no statement comes twice
 	turn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

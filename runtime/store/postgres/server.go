@@ -2,14 +2,28 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
+	"net"
+	"strconv"
 	"strings"
-	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/link"
+)
+
+// Options of a connection to a server.
+type Options = link.Options
+
+// DefaultTimeout of a call. Locks are held for milliseconds.
+const DefaultTimeout = link.DefaultTimeout
+
+var (
+	// ErrBadURL says that a store's URL is not one of PostgreSQL.
+	ErrBadURL = link.ErrBadURL
+	// ErrPooled says that a pooler gives the statements of one client to several sessions.
+	ErrPooled = link.ErrPooled
 )
 
 // Server is a PostgreSQL database that has projects. It is safe for concurrent use.
@@ -19,7 +33,7 @@ type Server struct {
 	name   string          // for people
 	pool   *pgxpool.Pool   // search_path is the schema of the fleet
 
-	sessions sessions
+	sessions link.Sessions
 	clock    serverClock
 }
 
@@ -70,8 +84,8 @@ func Lookup(ctx context.Context, opts Options, name string) (*Server, *Store, er
 
 // prepare returns a server that has not been connected to.
 func prepare(ctx context.Context, opts Options) (*Server, error) {
-	opts = opts.withDefaults()
-	config, err := opts.config()
+	opts = opts.WithDefaults()
+	config, err := opts.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -85,25 +99,12 @@ func prepare(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-func (o Options) withDefaults() Options {
-	if o.Application == "" {
-		o.Application = "rye-mcp"
-	}
-	if o.Poll == 0 {
-		o.Poll = time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	return o
-}
-
 // newPool returns a pool whose connections see one schema. It connects when it is used.
 func (s *Server) newPool(ctx context.Context, schema string) (*pgxpool.Pool, error) {
-	config := s.config.Copy()
-	config.ConnConfig.RuntimeParams["search_path"] = schema
-	s.sessions.prepare(&config.ConnConfig.Config)
-	return pgxpool.NewWithConfig(ctx, config)
+	if begun := s.opts.Begun.Take(schema); begun != nil {
+		return begun, nil
+	}
+	return link.Pool(ctx, s.config, schema, &s.sessions)
 }
 
 // Pool has connections whose search_path is the schema of the fleet.
@@ -116,23 +117,6 @@ func (s *Server) Name() string { return s.name }
 func (s *Server) Close() error {
 	s.pool.Close()
 	return nil
-}
-
-// schemaOf returns the schema of a project: rye_, what of its name can stand in one, and
-// the beginning of the SHA-256 of the name.
-func schemaOf(project string) string {
-	slug := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '_'
-	}, project)
-	sum := sha256.Sum256([]byte(project))
-	const room = 63 - len("rye_") - len("_") - 12 // of an identifier
-	return "rye_" + slug[max(0, len(slug)-room):] + "_" + hex.EncodeToString(sum[:6])
 }
 
 // explain gives an error of the driver the words of this package.
@@ -150,3 +134,12 @@ func (s *Server) explain(err error) error {
 }
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// nameOf says which server a configuration means, for people: never with a password.
+func nameOf(c *pgconn.Config) string {
+	host := c.Host
+	if !strings.HasPrefix(host, "/") {
+		host = net.JoinHostPort(host, strconv.Itoa(int(c.Port)))
+	}
+	return c.User + "@" + host + "/" + c.Database
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/link"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 )
 
@@ -64,7 +65,7 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 	if name == "" {
 		return nil, errNoName
 	}
-	schema := schemaOf(name)
+	schema := link.SchemaOf(name)
 	pool, err := s.newPool(ctx, schema)
 	if err != nil {
 		return nil, s.explain(err)

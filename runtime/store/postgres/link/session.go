@@ -1,4 +1,4 @@
-package postgres
+package link
 
 import (
 	"context"
@@ -23,13 +23,13 @@ var ErrPooled = errors.New("a pooler in transaction mode stands before the Postg
 // clients, and search_path is none of them before PostgreSQL 18.
 var atStart = []string{"application_name", "client_encoding", "options", "replication"}
 
-// sessions makes connections have their settings, whatever stands before the server.
-type sessions struct {
+// Sessions makes connections have their settings, whatever stands before the server.
+type Sessions struct {
 	kept atomic.Bool // a pooler was seen to keep a session for each client
 }
 
-// prepare has a configuration's settings made by a statement when it has connected.
-func (s *sessions) prepare(config *pgconn.Config) {
+// Prepare has a configuration's settings made by a statement when it has connected.
+func (s *Sessions) Prepare(config *pgconn.Config) {
 	statement, values := settings(config.RuntimeParams)
 	for name := range config.RuntimeParams {
 		if !slices.Contains(atStart, name) {

@@ -1,16 +1,14 @@
-package postgres
+package link
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -32,8 +30,25 @@ type Options struct {
 	// Alone is for a process that does one thing after the other: each commit sends its own
 	// hint, in the same request, where else a connection beside sends those of many.
 	Alone bool
-	// Migrations are in place of [Migrations]: a test has those of a newer binary. Nil: those.
+	// Migrations are in place of those of the program: a test has those of a newer binary. Nil:
+	// those.
 	Migrations fs.FS
+	// Begun is a link that was begun before, which the first project of its name gets; nil: none.
+	Begun *Link
+}
+
+// WithDefaults is the options with what is left open.
+func (o Options) WithDefaults() Options {
+	if o.Application == "" {
+		o.Application = "rye-mcp"
+	}
+	if o.Poll == 0 {
+		o.Poll = time.Second
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	return o
 }
 
 // DefaultTimeout of a call. Locks are held for milliseconds.
@@ -45,8 +60,8 @@ const connectTimeout = 5 * time.Second
 // ErrBadURL says that a store's URL is not one of PostgreSQL.
 var ErrBadURL = errors.New("not a URL of PostgreSQL (postgres://user@host:5432/database)")
 
-// config reads a URL. No error has a part of it that may be a password.
-func (o Options) config() (*pgxpool.Config, error) {
+// Config reads the URL. No error has a part of it that may be a password.
+func (o Options) Config() (*pgxpool.Config, error) {
 	scheme, _, _ := strings.Cut(o.URL, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
 		return nil, ErrBadURL
@@ -55,6 +70,7 @@ func (o Options) config() (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be read as a URL; a password with signs in it is written with %%, such as %%40 for @", ErrBadURL)
 	}
+	o = o.WithDefaults()
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrBadURL, masked(err, parsed))
@@ -144,13 +160,4 @@ func masked(err error, parsed *url.URL) string {
 		}
 	}
 	return text
-}
-
-// nameOf says which server a configuration means, for people: never with a password.
-func nameOf(c *pgconn.Config) string {
-	host := c.Host
-	if !strings.HasPrefix(host, "/") {
-		host = net.JoinHostPort(host, strconv.Itoa(int(c.Port)))
-	}
-	return c.User + "@" + host + "/" + c.Database
 }

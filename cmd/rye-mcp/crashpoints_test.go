@@ -37,6 +37,8 @@ const (
 	clockVariable = "RYE_TEST_CLOCK"
 	// newerVariable names the folder of migrations in which a newer version has one more.
 	newerVariable = "RYE_TEST_NEWER"
+	// leaseVariable is how long the lease of a worker lasts, as a duration.
+	leaseVariable = "RYE_TEST_LEASE"
 )
 
 // testSystem is the machine with the steps observed as the environment says.
@@ -46,6 +48,9 @@ func testSystem() cli.System {
 	memory := sys.Getenv(memoryVariable)
 	if ahead, err := time.ParseDuration(sys.Getenv(clockVariable)); err == nil {
 		sys.Now = func() time.Time { return time.Now().Add(ahead) }
+	}
+	if lease, err := time.ParseDuration(sys.Getenv(leaseVariable)); err == nil {
+		sys.Lease = lease
 	}
 	if folder := sys.Getenv(newerVariable); folder != "" {
 		sys.Migrations = newerMigrations(folder)

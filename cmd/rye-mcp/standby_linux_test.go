@@ -32,7 +32,7 @@ func newPair(t *testing.T, archive string) *pair {
 	p.fleetPlace = newFleetPlaceOn(t, url+neturl.QueryEscape(","+p.standby.Socket())+"&target_session_attrs=read-write", archive)
 	p.deeds = filepath.Join(filepath.Dir(p.dir), "deeds")
 	p.noError(os.Mkdir(p.deeds, 0o700))
-	p.env = append(p.env, historyVariable+"="+p.deeds)
+	p.env = append(p.env, historyVariable+"="+p.deeds, leaseVariable+"=1m") // longer than a fail-over takes
 	return p
 }
 
@@ -200,19 +200,6 @@ turns:
   - {text: Taken., usage: {input_tokens: 3000, output_tokens: 300}}
 `
 
-// longLeases lets leases last for an hour, where how long they are is not what is tested.
-func (p *pair) longLeases() {
-	p.Helper()
-	for _, statement := range []string{
-		`CREATE FUNCTION long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.lease_until := NEW.lease_until + interval '1 hour'; RETURN NEW; END $$`,
-		`CREATE TRIGGER long BEFORE UPDATE ON rye.workers FOR EACH ROW EXECUTE FUNCTION long()`,
-		`UPDATE rye.workers SET draining = draining`,
-	} {
-		_, err := p.rows.Exec(p.Context(), statement)
-		p.noError(err)
-	}
-}
-
 // shipped is how much of the transcript of a thread the server has.
 func (p *pair) shipped(id thread.ID) (size int64) {
 	p.Helper()
@@ -237,7 +224,6 @@ func TestStandbyPromotedUnderTurn(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, threeSteps)
 	first := p.work("one")
-	p.longLeases()
 	p.host = p.serve()
 	started, err := start(p.host, "steps")
 	p.noError(err)
@@ -272,7 +258,6 @@ func TestStandbyPromotedUnderOneWorker(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, unconfigured())
 	one := p.work("one")
-	p.longLeases()
 	p.host = p.serve()
 	p.suspend(one.cmd.Process.Pid) // it takes nothing before the standby is stale
 	started, err := start(p.host, "slow")

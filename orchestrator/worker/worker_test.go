@@ -234,6 +234,7 @@ func (s *stay) pass(d time.Duration) {
 	if s.holding && s.silent >= hour*2/3 {
 		s.wantKilled()
 	}
+	s.hears(s.link.refused) // a lease that was asked for before would be this much shorter
 }
 
 // heal mends the link. Somebody else has taken the name meanwhile, where that was free.

@@ -57,6 +57,9 @@ type System struct {
 	// Migrations are in place of those of the program, for tables of threads on PostgreSQL. Its
 	// tests have those of a newer one.
 	Migrations fs.FS
+	// Lease is how long that of a worker lasts without a renewal; 0: as the fleet says. The
+	// program has none; its tests have a longer one where a busy machine must not lose it.
+	Lease time.Duration
 
 	store *storeWish // nil: nobody says where threads are kept but the settings
 }

@@ -89,7 +89,7 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	if err != nil {
 		return err
 	}
-	w.Fleet = &fleet.Fleet{Pool: server.Pool()}
+	w.Fleet = &fleet.Fleet{Pool: server.Pool(), TTL: sys.Lease}
 	if err := addProjects(ctx, w, opened); err != nil {
 		return err
 	}

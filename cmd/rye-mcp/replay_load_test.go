@@ -67,6 +67,7 @@ type load struct {
 	cluster    *pgtest.Cluster
 	url        string
 	schema     string
+	first      string // ids of threads that are not of the recording, as a list in SQL
 	script     string // its path
 	statements int
 	sessions   int // that the processes of one run have had
@@ -93,12 +94,13 @@ func newLoad(t *testing.T, settings map[string]string, durable bool) *load {
 		})
 	}
 	run() // which makes the tables
-	l.cluster.Set(t, "log_statement", "all")
-	run()
-	l.cluster.Set(t, "log_statement", "none")
 	var state struct{ Server struct{ Schema string } }
 	p.noError(json.Unmarshal([]byte(p.ryes(env, "store", "status", "--json")), &state))
 	l.schema = state.Server.Schema + ","
+	l.first = l.ask(t, "SELECT string_agg(quote_literal(thread_id), ', ') FROM threads")
+	l.cluster.Set(t, "log_statement", "all")
+	run()
+	l.cluster.Set(t, "log_statement", "none")
 	l.write(t, p.ryes(env, "threads", "list", "--json"))
 	return l
 }

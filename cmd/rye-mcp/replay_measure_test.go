@@ -91,8 +91,7 @@ func (l *load) fill(t *testing.T) {
 	at := fmt.Sprintf("created_at - g * %d::bigint", per)
 	var statements []string
 	for _, table := range []string{"threads", "budgets", "record_files", "record_chunks"} {
-		statements = append(statements, "CREATE TABLE seed_"+table+" AS SELECT * FROM "+table+
-			" WHERE regexp_replace(thread_id, '^[a-z]+-(\\d+).*', '\\1') = (SELECT min(regexp_replace(thread_id, '^[a-z]+-(\\d+).*', '\\1')) FROM threads)")
+		statements = append(statements, "CREATE TABLE seed_"+table+" AS SELECT * FROM "+table+" WHERE thread_id IN ("+l.first+")")
 	}
 	id := "thread_id || ''-f'' || g"
 	statements = append(statements,

@@ -20,7 +20,7 @@ const dispatchEvery = 2 * time.Second
 // Run keeps the queue of the project moving until ctx ends. Servers run
 // one for each project they have open.
 func (c *Scheduler) Run(ctx context.Context) {
-	changes := c.Threads.Store.Changes(ctx)
+	changes := c.Threads.Store.QueueChanges(ctx)
 	exits := c.Threads.NewExitWatcher(ctx)
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()
@@ -33,7 +33,7 @@ func (c *Scheduler) Run(ctx context.Context) {
 			if !open {
 				return
 			}
-			mayBeDead = false // every turn of every thread is a commit
+			mayBeDead = false // there are many
 		case <-c.wakes.channel():
 			mayBeDead = false
 		case <-exits.Seen:

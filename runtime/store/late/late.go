@@ -177,11 +177,21 @@ func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (r
 
 // Changes implements [store.Watcher]: the store coming to be is a change.
 func (s *Store) Changes(ctx context.Context) <-chan struct{} {
+	return s.listen(ctx, store.Store.Changes)
+}
+
+// QueueChanges implements [store.Watcher], as Changes does.
+func (s *Store) QueueChanges(ctx context.Context) <-chan struct{} {
+	return s.listen(ctx, store.Store.QueueChanges)
+}
+
+// listen listens to the store, as soon as there is one.
+func (s *Store) listen(ctx context.Context, to func(store.Store, context.Context) <-chan struct{}) <-chan struct{} {
 	s.mu.Lock()
 	opened := s.opened
 	s.mu.Unlock()
 	if opened != nil {
-		return opened.Changes(ctx)
+		return to(opened, ctx)
 	}
 	changes := make(chan struct{}, 1)
 	go func() {
@@ -195,7 +205,7 @@ func (s *Store) Changes(ctx context.Context) <-chan struct{} {
 		opened := s.opened
 		s.mu.Unlock()
 		if opened != nil {
-			forward(opened.Changes(ctx), changes)
+			forward(to(opened, ctx), changes)
 		}
 	}()
 	return changes

@@ -29,8 +29,9 @@ func TestAlone(t *testing.T) {
 		t.Fatalf("looking has made %v, %v", p, err)
 	}
 	elsewhere := open(t, others, "p")
-	changes := elsewhere.Changes(t.Context())
+	changes, queue := elsewhere.Changes(t.Context()), elsewhere.QueueChanges(t.Context())
 	<-changes // it listens
+	<-queue
 
 	options.Begun, err = link.Begin(t.Context(), options, "p")
 	if err != nil {
@@ -61,7 +62,18 @@ func TestAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-changes
-	if got, err := elsewhere.Get(t.Context(), rec.ThreadID); err != nil || got.Status != thread.Running || got.Cost.Turns != 1 {
+	if len(queue) > 0 {
+		t.Error("who waits for the queue is told of a thread that is made and runs")
+	}
+	end, err := store.Finished(rec.ThreadID, thread.Outcome{State: thread.Completed}, nil, testTime)
+	if err == nil {
+		_, err = by.Apply(t.Context(), end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-queue
+	if got, err := elsewhere.Get(t.Context(), rec.ThreadID); err != nil || got.Status != thread.Completed || got.Cost.Turns != 1 {
 		t.Errorf("elsewhere it is %+v, %v", got, err)
 	}
 	if n := alone.Pool().Stat().NewConnsCount() + server.Pool().Stat().NewConnsCount(); n != 1 {

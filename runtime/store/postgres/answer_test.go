@@ -34,7 +34,7 @@ func openAt(t testing.TB, url string) *Store {
 func TestWriteFrom(t *testing.T) {
 	t.Parallel()
 	st := openAt(t, pgtest.Server(t))
-	d := &database{store: st, lock: "registry", committed: func() {}}
+	d := &database{store: st, lock: "registry", behind: func(bool) string { return "" }, committed: func(bool) {}}
 	const counted = "SELECT count(*), CAST(7 AS INTEGER), CAST(NULL AS TEXT), ?1 FROM shown_plans"
 	asked := sqlstore.Statement{Query: counted, Args: []any{sqlstore.PostgreSQL}}
 	first := func(want int, before string) {

@@ -18,6 +18,7 @@ type hinter struct {
 
 	mu      sync.Mutex
 	due     bool
+	queue   bool // not all commits since the last hint were aside
 	start   bool // a thread has become startable, see deliver
 	working bool
 	closed  bool
@@ -30,11 +31,13 @@ func newHinter(s *Store) *hinter {
 	return h
 }
 
-// hint asks for a hint. It does not wait.
-func (h *hinter) hint() {
+// hint asks for a hint of a commit, which may be aside: see [sqlstore.IsAside]. It does not
+// wait.
+func (h *hinter) hint(aside bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.due = true
+	h.queue = h.queue || !aside
 	if !h.working && !h.closed {
 		h.working = true
 		go h.work()
@@ -46,10 +49,10 @@ func (h *hinter) work() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.due {
-		start := h.start
-		h.due, h.start = false, false
+		start, said := h.start, payload(!h.queue)
+		h.due, h.queue, h.start = false, false, false
 		h.mu.Unlock()
-		h.send(start)
+		h.send(said, start)
 		h.mu.Lock()
 	}
 	h.working = false
@@ -59,11 +62,11 @@ func (h *hinter) work() {
 // hintTimeout is how long a hint may take. Those who listen look by themselves, too.
 const hintTimeout = 2 * time.Second
 
-func (h *hinter) send(start bool) {
+func (h *hinter) send(said string, start bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
 	// The look each second finds what a lost hint would have told.
-	_, _ = h.store.pool.Exec(ctx, notify, h.store.schema, "")
+	_, _ = h.store.pool.Exec(ctx, notify, h.store.schema, said)
 	if start {
 		_, _ = h.store.pool.Exec(ctx, notify, insertTopic, `{"queue": "`+queueOf(h.store.schema)+`"}`)
 	}
@@ -73,9 +76,22 @@ func (h *hinter) send(start bool) {
 // of which there is one in the database.
 const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
+// ofAside is what a hint says of commits that are all aside. Any other text, as the empty
+// one of earlier versions, is of commits that may be anything.
+const ofAside = "aside"
+
+func payload(aside bool) string {
+	if aside {
+		return ofAside
+	}
+	return ""
+}
+
 // hintBehind follows a COMMIT, as a transaction of its own.
-func hintBehind(schema string) string {
-	return "; BEGIN; SET LOCAL synchronous_commit = off; NOTIFY " + pgx.Identifier{schema}.Sanitize() + "; COMMIT"
+func hintBehind(schema string) func(aside bool) string {
+	return func(aside bool) string {
+		return "; BEGIN; SET LOCAL synchronous_commit = off; NOTIFY " + pgx.Identifier{schema}.Sanitize() + ", '" + payload(aside) + "'; COMMIT"
+	}
 }
 
 // insertTopic is where clients of River in schema rye hear of new jobs. A trigger inserts
@@ -91,7 +107,7 @@ func (h *hinter) deliver() {
 	h.mu.Lock()
 	h.start = true
 	h.mu.Unlock()
-	h.hint()
+	h.hint(false)
 }
 
 // Enqueue implements [store.Queue].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // listener tells those who listen that something was committed: by hints, and by a look
@@ -17,14 +18,21 @@ type listener struct {
 	poll  time.Duration
 
 	mu     sync.Mutex
-	subs   map[chan struct{}]func() bool // with what ends the wait for its context
-	stop   context.CancelFunc            // of the loop; nil while it does not run
+	subs   map[chan struct{}]subscription
+	stop   context.CancelFunc // of the loop; nil while it does not run
 	closed bool
 	loops  sync.WaitGroup
 }
 
-// Changes implements [store.Watcher]. After Close the channel is closed from the start.
-func (l *listener) Changes(ctx context.Context) <-chan struct{} {
+// subscription is of one who listens.
+type subscription struct {
+	release func() bool // ends the wait for its context
+	queue   bool        // commits that are aside do not concern it
+}
+
+// listenFor makes a channel that is told of commits, or of those alone that may concern the
+// queue.
+func (l *listener) listenFor(ctx context.Context, queue bool) <-chan struct{} {
 	ch := make(chan struct{}, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,9 +41,9 @@ func (l *listener) Changes(ctx context.Context) <-chan struct{} {
 		return ch
 	}
 	if l.subs == nil {
-		l.subs = make(map[chan struct{}]func() bool)
+		l.subs = make(map[chan struct{}]subscription)
 	}
-	l.subs[ch] = context.AfterFunc(ctx, func() { l.leave(ch) })
+	l.subs[ch] = subscription{context.AfterFunc(ctx, func() { l.leave(ch) }), queue}
 	if l.stop == nil {
 		l.start() //nolint:contextcheck // it serves others, too
 	}
@@ -67,8 +75,8 @@ func (l *listener) leave(ch chan struct{}) {
 func (l *listener) close() {
 	l.mu.Lock()
 	l.closed = true
-	for ch, release := range l.subs {
-		release()
+	for ch, sub := range l.subs {
+		sub.release()
 		delete(l.subs, ch)
 		close(ch)
 	}
@@ -80,11 +88,14 @@ func (l *listener) close() {
 	l.loops.Wait()
 }
 
-// tell wakes all who listen. One who has not looked yet looks once.
-func (l *listener) tell() {
+// tell wakes all whom commits concern. One who has not looked yet looks once.
+func (l *listener) tell(aside bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for ch := range l.subs {
+	for ch, sub := range l.subs {
+		if sub.queue && aside {
+			continue
+		}
 		select {
 		case ch <- struct{}{}:
 		default:
@@ -118,14 +129,16 @@ func (l *listener) listen(ctx context.Context) (connected bool) {
 		return false
 	}
 	// The first news tells of commits from before the connection.
+	aside := false
 	for at := ""; ; {
-		l.tell()
+		l.tell(aside)
 		for {
-			hinted, err := l.hinted(ctx, conn)
+			hint, err := l.hint(ctx, conn)
 			if err != nil {
 				return true
 			}
-			if hinted {
+			if hint != nil {
+				aside = hint.Payload == ofAside
 				break
 			}
 			now, err := position(ctx, conn, l.store.server.opts.Timeout)
@@ -133,25 +146,25 @@ func (l *listener) listen(ctx context.Context) (connected bool) {
 				return true
 			}
 			if now == "" || now != at {
-				at = now
+				at, aside = now, false
 				break
 			}
 		}
 	}
 }
 
-// hinted waits for a hint, but not longer than until the next look.
-func (l *listener) hinted(ctx context.Context, conn *pgx.Conn) (bool, error) {
+// hint waits for a hint, but not longer than until the next look: then it is nil.
+func (l *listener) hint(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	bounded, cancel := context.WithTimeout(ctx, l.poll)
 	defer cancel()
-	_, err := conn.WaitForNotification(bounded)
+	hint, err := conn.WaitForNotification(bounded)
 	if err == nil {
-		return true, nil
+		return hint, nil
 	}
 	if ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) && !conn.IsClosed() {
-		return false, nil
+		return nil, nil
 	}
-	return false, err
+	return nil, err
 }
 
 // position is how far the server has written its log, which every commit moves. It is ""

@@ -25,7 +25,7 @@ func BenchmarkRatioFence(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	by, registry, turns := st.Runner(rec.ThreadID, rec.Run), &database{store: st, committed: st.hinter.hint}, 0
+	by, registry, turns := st.Runner(rec.ThreadID, rec.Run), &database{store: st, behind: func(bool) string { return "" }, committed: st.hinter.hint}, 0
 	if _, err := by.Apply(b.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "h"}, time.Now())); err != nil {
 		b.Fatal(err)
 	}

@@ -76,10 +76,11 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 	}
 	st := &Store{server: s, pool: pool, db: openDB(pool), schema: schema}
 	st.hinter, st.listener = newHinter(st), listener{store: st, poll: s.opts.Poll}
-	registry := &database{store: st, lock: "registry", committed: st.hinter.hint}
-	ledger := &database{store: st, lock: "ledger", committed: func() {}}
+	nothing, nobody := func(bool) string { return "" }, func(bool) {}
+	registry := &database{store: st, lock: "registry", behind: nothing, committed: st.hinter.hint}
+	ledger := &database{store: st, lock: "ledger", behind: nothing, committed: nobody}
 	if s.opts.Alone {
-		registry.behind, registry.committed = hintBehind(schema), func() {}
+		registry.behind, registry.committed = hintBehind(schema), nobody
 	}
 	st.Store = sqlstore.New(registry, ledger, sqlstore.PostgreSQL, s.opts.Now)
 	return st, nil
@@ -95,7 +96,12 @@ func (s *Store) Explain(ctx context.Context, err error) error { return s.explain
 func (s *Store) Schema() string { return s.schema }
 
 // Changes implements [store.Watcher]. After Close the channel is closed from the start.
-func (s *Store) Changes(ctx context.Context) <-chan struct{} { return s.listener.Changes(ctx) }
+func (s *Store) Changes(ctx context.Context) <-chan struct{} { return s.listener.listenFor(ctx, false) }
+
+// QueueChanges implements [store.Watcher], as Changes does.
+func (s *Store) QueueChanges(ctx context.Context) <-chan struct{} {
+	return s.listener.listenFor(ctx, true)
+}
 
 // Close ends every channel of Changes, tells others of the last commits and closes the
 // connections. Later calls fail.

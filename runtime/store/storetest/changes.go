@@ -8,6 +8,7 @@ import (
 
 var changesTests = []test{
 	{"every commit is noticed", changesNoticed},
+	{"who gives slots and stops threads notices what concerns that", queueChangesNoticed},
 	{"the channel ends with its context", changesEnd},
 	{"the channel ends with the store", changesClose},
 }
@@ -44,6 +45,31 @@ func changesNoticed(h *harness) {
 			}
 		}
 	}
+}
+
+// queueChangesNoticed waits after each commit for the channel to tell. The first ones use up
+// what the channel may tell beside them at its beginning.
+func queueChangesNoticed(h *harness) {
+	id, other := h.running("d", ""), h.running("d", "")
+	wake := h.QueueChanges(h.ctx)
+	told := func(what string) {
+		select {
+		case <-wake:
+		case <-h.ctx.Done():
+			h.Fatalf("nobody is told of %s", what)
+		}
+	}
+	for turn := range 10 {
+		h.noError(h.Yield(h.ctx, id, turn%2 == 0))
+		told("a slot")
+	}
+	h.end(id, thread.Completed)
+	told("an end")
+	_, err := h.RequestCancel(h.ctx, other, h.now)
+	h.noError(err)
+	told("a cancel")
+	h.enqueued(0)
+	told("a thread in the queue")
 }
 
 // drained waits until the channel is closed.

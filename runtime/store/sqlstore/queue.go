@@ -148,16 +148,21 @@ const (
 	behindPosition = ` AND queue_position > ? ORDER BY queue_position LIMIT 1`
 )
 
-// nextQueued is the first thread of a group behind a position.
-func nextQueued(ctx context.Context, tx rowQuerier, group string, behind int64) (thread.Record, int64, error) {
-	var position int64
-	err := tx.QueryRowContext(ctx, group, behind).Scan(&position)
-	if err != nil {
-		return thread.Record{}, 0, err
-	}
-	rec, err := scanRecord(tx.QueryRowContext(ctx, "SELECT "+columns+" FROM threads WHERE queue_position = ?", position))
+// nextQueued is the first thread of a group behind a position, and its own.
+func nextQueued(ctx context.Context, tx rowQuerier, group string, behind int64) (rec thread.Record, position int64, err error) {
+	next := tx.QueryRowContext(ctx, "SELECT "+columns+", queue_position FROM threads WHERE queue_position = ("+group+")", behind)
+	rec, err = scanRecord(withPosition{next, &position})
 	return rec, position, err
 }
+
+// withPosition is a row that has its place in the queue behind its columns.
+type withPosition struct {
+	row
+	position *int64
+}
+
+// Scan implements row.
+func (r withPosition) Scan(dest ...any) error { return r.row.Scan(append(dest, r.position)...) }
 
 // Yield implements [store.Runner]. It is not waited to disk.
 func (r *runner) Yield(ctx context.Context, yielded bool) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -167,7 +168,7 @@ func (c *Controller) asTheyStand(ctx context.Context, rows map[thread.ID]thread.
 func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standing, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	changes := c.Threads.Store.Changes(watching)
+	changes := c.Threads.Store.Milestones(watching)
 	exits := c.Threads.NewExitWatcher(watching)
 	deadline := time.NewTimer(req.Timeout)
 	defer deadline.Stop()
@@ -192,13 +193,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 		if err != nil {
 			return now, err
 		}
-		if told, err := c.tells(ctx, req.Parent, rows, waiting); told || err != nil {
-			return now, err
-		}
-		if steered, err := c.steered(ctx, req.Parent); steered || err != nil {
-			return now, err
-		}
-		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {
+		if calls, err := c.callsForCaller(ctx, req, now, asking); calls || err != nil {
 			return now, err
 		}
 		working, err := c.withEntries(ctx, rows)
@@ -206,14 +201,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 			return now, err
 		}
 		exits.Watch(working)
-		// The process that frees a slot moves the queue; this is for slots that none
-		// freed. At every commit it would keep a hundred waiting threads busy with each other.
-		switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), mayStand); {
-		case !queued:
-			lease.Release()
-		case backstop && lease.Turn():
-			c.Queue.DispatchAndLog(ctx, lease.Held(), exits)
-		}
+		c.moveQueue(ctx, rows, lease, backstop, exits)
 		backstop = true
 		select {
 		case <-changes:
@@ -231,6 +219,32 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 		case <-ctx.Done():
 			return now, context.Cause(ctx)
 		}
+	}
+}
+
+// callsForCaller reports whether the caller of a wait has to do something before its threads
+// have ended.
+func (c *Controller) callsForCaller(ctx context.Context, req WaitRequest, now standing, asking *asking) (bool, error) {
+	if told, err := c.tells(ctx, req.Parent, now.rows, now.waiting); told || err != nil {
+		return told, err
+	}
+	if steered, err := c.steered(ctx, req.Parent); steered || err != nil {
+		return steered, err
+	}
+	return c.onlyAsks(ctx, req, now.rows, now.waiting, asking)
+}
+
+// moveQueue starts what is next, while one of the threads stands in the queue. The process
+// that frees a slot does it, too; this is for slots that none freed. At every commit it would keep a
+// hundred waiting threads busy with each other.
+func (c *Controller) moveQueue(
+	ctx context.Context, rows map[thread.ID]thread.Record, lease *scheduler.Lease, backstop bool, exits *threads.ExitWatcher,
+) {
+	switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), mayStand); {
+	case !queued:
+		lease.Release()
+	case backstop && lease.Turn():
+		c.Queue.DispatchAndLog(ctx, lease.Held(), exits)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,10 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
-	"github.com/rye-mcp/rye-mcp/runtime/langgraph/langgraphtest"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -255,130 +251,6 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
-// TestRowsLost: a row that is not there is no deletion while the thread has records.
-func TestRowsLost(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.grow(1)
-	w.send()
-	w.must(w.notes.Note(d1))
-	delete(w.rows, d1)
-	w.send()
-	did, err := w.mirror().Sweep(t.Context(), w.note, noon)
-	if inWords(w.there(d1)) != states[1] || did != "" || err != nil || w.notes.Count() > 0 {
-		t.Errorf("%q, %v", did, err)
-	}
-}
-
-// answers has the server answer so until it has n times.
-func (w *world) answers(n, status int, body string) {
-	w.Fault(func(rw http.ResponseWriter, _ *http.Request) bool {
-		if n--; n < 0 {
-			return false
-		}
-		if status == 0 { // it closes the connection
-			panic(http.ErrAbortHandler)
-		}
-		rw.WriteHeader(status)
-		_, _ = io.WriteString(rw, body)
-		return true
-	})
-}
-
-// TestServerFaults: whatever the server answers for an hour, nothing is lost.
-func TestServerFaults(t *testing.T) {
-	t.Parallel()
-	const forever = 1 << 30
-	for name, c := range map[string]struct {
-		status int
-		body   string
-		once   bool   // one such answer is got over without the next sender
-		says   string // of the error
-		left   int    // that are due without an error
-		drops  bool   // it is not tried again
-	}{
-		"unavailable": {503, "", true, "503", 0, false},
-		"error":       {500, "Internal Server Error", true, "500: Internal Server Error", 0, false},
-		"closed":      {0, "", true, "cannot be reached", 0, false},
-		"too many":    {429, "", true, "429", 0, false},
-		"busy":        {409, "Thread is busy", false, "", 1, false},
-		"garbage":     {200, "<html>", false, "no answer of a LangGraph server", 0, false},
-		"other id":    {200, `{"thread_id":"` + uuid.NewString() + `"}`, false, "answers with", 0, false},
-		"key":         {401, `{"detail":"Missing key"}`, false, "another key: 401: Missing key", 0, false},
-		"redirect":    {302, "", false, "not followed", 0, false},
-		"gone":        {404, "404 Not Found", false, "404", 0, false},
-		"refused":     {422, `{"detail":"no"}`, false, "", 0, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.grow(1)
-			if c.once {
-				w.answers(1, c.status, c.body)
-				w.send()
-				if inWords(w.there(d1)) != states[1] || len(w.waited) != 1 || w.waited[0] != time.Second {
-					t.Errorf("one such answer: waited %v", w.waited)
-				}
-				w.must(w.notes.Note(d1))
-			}
-			w.answers(forever, c.status, c.body)
-			sent, err := w.sender().Run(t.Context())
-			if (err != nil) != (c.says != "") || err != nil && (!errors.Is(err, ErrLeft) || !strings.Contains(err.Error(), c.says)) {
-				t.Errorf("%+v, %v", sent, err)
-			}
-			if sent.Left != c.left && c.says == "" || w.notes.Count() != map[bool]int{false: 1}[c.drops] || sent.Refused != map[bool]int{true: 1}[c.drops] {
-				t.Errorf("%+v, %d due", sent, w.notes.Count())
-			}
-			if w.rest.Over(w.now) == (c.says != "") {
-				t.Errorf("rests: %v", !w.rest.Over(w.now))
-			}
-			failure, at := w.rest.Failed()
-			if (failure != "") != (c.says != "") || failure != "" && !at.Equal(w.now) || strings.Contains(failure, w.Setting()) || c.body != "" && strings.Contains(failure, c.body) {
-				t.Errorf("of the failure at %s is kept: %q", at, failure)
-			}
-			// An hour later it is back, and the thread has gone on.
-			w.Fault(nil)
-			w.now = w.now.Add(time.Hour)
-			w.grow(2)
-			w.send()
-			if got := inWords(w.there(d1)); got != states[2] || w.notes.Count() > 0 {
-				t.Errorf("after it: %s, %d due", got, w.notes.Count())
-			}
-		})
-	}
-}
-
-// TestOneBad: a thread that the server has trouble with does not keep the others, and many
-// such are the server's trouble.
-func TestOneBad(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for i := range 9 {
-		w.is(thread.Record{ThreadID: thread.ID(fmt.Sprintf("d-%d", i)), Status: thread.Running})
-	}
-	bad := map[string]bool{IDOf("place", "d-3").String(): true}
-	fault := func(rw http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPatch || !bad[filepath.Base(r.URL.Path)] {
-			return false
-		}
-		rw.WriteHeader(http.StatusInternalServerError)
-		return true
-	}
-	w.Fault(fault)
-	sent, err := w.sender().Run(t.Context())
-	if sent.Threads != 8 || sent.Left != 1 || !errors.Is(err, ErrLeft) || !strings.Contains(err.Error(), "d-3: ") {
-		t.Errorf("%+v, %v", sent, err)
-	}
-	for i := range 9 {
-		bad[IDOf("place", thread.ID(fmt.Sprintf("d-%d", i))).String()] = true
-		w.must(w.notes.Note(thread.ID(fmt.Sprintf("d-%d", i))))
-	}
-	w.waited = nil
-	if sent, err = w.sender().Run(t.Context()); sent.Left != 3 || err == nil || len(w.waited) != 3 {
-		t.Errorf("%+v, %v, waited %v", sent, err, w.waited)
-	}
-}
-
 // TestLeased: where another process sends, nobody else does.
 func TestLeased(t *testing.T) {
 	t.Parallel()
@@ -477,43 +349,6 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestLongState: a long transcript goes in several requests, and a text that is too long
-// says what it lacks.
-func TestLongState(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.is(thread.Record{ThreadID: d1, Status: thread.Running})
-	long := strings.Repeat("é", maxText) // two bytes each
-	for range 12 {
-		w.asked(d1, long)
-	}
-	w.send()
-	at := w.there(d1)
-	text, _ := at.Messages[11]["content"].(string)
-	if len(at.Messages) != 12 || at.States < 3 || !strings.HasSuffix(text, fmt.Sprintf("\n[%d more bytes]", maxText)) || len(text) > maxText+40 {
-		t.Errorf("%d messages in %d parts, %d bytes", len(at.Messages), at.States, len(text))
-	}
-	for _, r := range w.Requests() {
-		if len(r.Body) > partBytes+maxText+4096 {
-			t.Errorf("a request of %d bytes", len(r.Body))
-		}
-	}
-}
-
-// TestTorn: of a transcript whose last line is not whole the rest is sent.
-func TestTorn(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.grow(1)
-	whole := w.transcripts[d1]
-	w.grow(2)
-	w.transcripts[d1] = w.transcripts[d1][:len(w.transcripts[d1])-20]
-	w.send()
-	if got := inWords(w.there(d1)); !strings.HasPrefix(got, states[1]) || strings.Contains(got, "package b") || len(whole) == 0 {
-		t.Errorf("%s", got)
-	}
-}
-
 // TestSettingsChange: the graph of the settings is that of the threads.
 func TestSettingsChange(t *testing.T) {
 	t.Parallel()
@@ -532,129 +367,6 @@ func TestSettingsChange(t *testing.T) {
 	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `graph "nobody's"`) {
 		t.Errorf("%v", err)
 	}
-}
-
-// TestCompare says what differs, and Whole mends it.
-func TestCompare(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.grow(1)
-	for _, id := range []thread.ID{"d-2", "d-3", "d-4", "d-5"} {
-		w.is(thread.Record{ThreadID: id, Status: thread.Completed})
-	}
-	w.send()
-	at := w.there(d1)
-	at.Messages = at.Messages[:1]
-	w.Put(at) // somebody has changed it there
-	behind := w.there("d-2")
-	behind.Metadata["rye_status"] = "running"
-	w.Put(behind)
-	delete(w.rows, "d-3")
-	w.deleted["d-3"] = true
-	copied := w.there("d-5")
-	copied.ID = "acb8a3cb-bcae-4979-b79a-6ba32faa016c"
-	w.Put(copied)
-	m := w.mirror()
-	w.must(m.Client.Delete(t.Context(), IDOf("place", "d-4")))
-	all, err := m.Compare(t.Context())
-	want := []Difference{
-		{"d-2", IDOf("place", "d-2"), Behind}, {"d-3", IDOf("place", "d-3"), Extra}, {"d-4", IDOf("place", "d-4"), Missing},
-		{"d-5", uuid.MustParse(copied.ID), Copied},
-	}
-	if err != nil || !reflect.DeepEqual(all, want) {
-		t.Fatalf("%+v, %v\nwant %+v", all, err, want)
-	}
-	w.must(m.EachHere(t.Context(), func(rec thread.Record) error { return w.notes.Note(rec.ThreadID) }))
-	if did, err := m.Sweep(t.Context(), w.note, noon); err != nil || did != "1 threads are no more here, 0 forks were given up" {
-		t.Errorf("%q, %v", did, err)
-	}
-	w.whole = true
-	w.send()
-	if all, err = m.Compare(t.Context()); err != nil || !reflect.DeepEqual(all, want[3:]) || inWords(w.there(d1)) != states[1] {
-		t.Errorf("after it %+v, %v: %s", all, err, inWords(w.there(d1)))
-	}
-}
-
-// TestForked: the copy that a fork was made from is the thread's there, says what the
-// thread says, and goes with it; the thread that was copied stays.
-func TestForked(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.grow(1)
-	w.send()
-	m := w.mirror()
-	begun, err := m.BeginFork(t.Context(), IDOf("place", d1), noon)
-	if err != nil || len(begun.Messages) != 2 || begun.ID == IDOf("place", d1) {
-		t.Fatalf("%+v, %v", begun, err)
-	}
-	for at, want := range map[time.Time]string{noon.Add(time.Minute): "", noon.Add(2 * time.Hour): "1 forks"} {
-		o := newWorld(t)
-		for _, there := range w.Threads() {
-			o.Put(there)
-		}
-		if did, err := o.mirror().Sweep(t.Context(), o.note, at); err != nil || !strings.Contains(did, want) || (did == "") != (want == "") {
-			t.Errorf("%s: %q, %v", at, did, err)
-		}
-	}
-	w.is(thread.Record{ThreadID: "fork-1", Kind: thread.KindDirective, Status: thread.Running, Metadata: []byte(`{"mirrored_as":"` + begun.ID.String() + `"}`)})
-	w.send() // before anything was said
-	w.must(w.notes.Note("fork-1"))
-	w.asked("fork-1", "go on")
-	for range 2 {
-		w.send()
-		w.must(w.notes.Note("fork-1"))
-	}
-	var forked langgraphtest.Thread
-	for _, there := range w.Threads() {
-		if there.ID == begun.ID.String() {
-			forked = there
-		}
-	}
-	if inWords(forked) != "human:go on" || forked.Metadata["rye_thread"] != "fork-1" || forked.Metadata["rye_fork_of"] != IDOf("place", d1).String() || len(w.Threads()) != 2 {
-		t.Errorf("%s, %v of %d", inWords(forked), forked.Metadata, len(w.Threads()))
-	}
-	delete(w.rows, "fork-1")
-	delete(w.transcripts, "fork-1")
-	w.deleted["fork-1"] = true
-	w.send()
-	if len(w.Threads()) != 1 || inWords(w.there(d1)) != states[1] {
-		t.Errorf("%+v", w.Threads())
-	}
-	if _, err := m.BeginFork(t.Context(), uuid.New(), noon); !errors.Is(err, langgraph.ErrNotFound) {
-		t.Errorf("a fork of nothing: %v", err)
-	}
-}
-
-// TestAttackMirrorSearch: a mirror answers a search with the same page for ever, and with threads of another place that it calls deleted. The sweep ends, and nothing that is not the project's own copy is deleted.
-func TestAttackMirrorSearch(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.deleted[d1] = true
-	var page []string
-	for i := range langgraph.PageSize {
-		page = append(page, fmt.Sprintf(`{"thread_id":%q,"metadata":{"rye_place":"other","rye_thread":%q,"rye_self":%q,"rye_pending":1}}`,
-			uuid.NewSHA1(space, []byte{byte(i)}), d1, uuid.NewSHA1(space, []byte{byte(i)})))
-	}
-	body := "[" + strings.Join(page, ",") + "]"
-	w.Fault(func(rw http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodDelete && r.URL.Path != "/threads/"+IDOf("place", d1).String() {
-			t.Errorf("%s is deleted", r.URL.Path)
-		}
-		if r.URL.Path == "/threads/search" {
-			_, _ = io.WriteString(rw, body)
-			return true
-		}
-		return false
-	})
-	m := w.mirror()
-	if did, err := m.Sweep(t.Context(), w.note, noon); err != nil || did != "" || w.notes.Count() > 0 {
-		t.Errorf("%q, %v", did, err)
-	}
-	if all, err := m.Compare(t.Context()); err != nil || len(all) > 0 {
-		t.Errorf("%+v, %v", all, err)
-	}
-	w.must(w.notes.Note(d1))
-	w.send()
 }
 
 // TestCancelled: a sender that is told to end leaves what is due to the next one, at once.

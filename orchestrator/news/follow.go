@@ -52,7 +52,7 @@ const pageOfNews = 500
 func (d *Desk) Follow(ctx context.Context, f Following, see func(Event) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changes := d.Threads.Store.Changes(ctx)
+	changes := d.Threads.Store.Milestones(ctx)
 	exits := d.Threads.NewExitWatcher(ctx)
 	last, err := d.begin(ctx, f)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *Desk) Follow(ctx context.Context, f Following, see func(Event) error) e
 func (d *Desk) Await(ctx context.Context, keys []string) ([]Event, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changes := d.Threads.Store.Changes(ctx)
+	changes := d.Threads.Store.Milestones(ctx)
 	exits := d.Threads.NewExitWatcher(ctx)
 	for {
 		if due, err := d.isDue(ctx, keys); err != nil {

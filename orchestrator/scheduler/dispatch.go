@@ -20,7 +20,7 @@ const dispatchEvery = 2 * time.Second
 // Run keeps the queue of the project moving until ctx ends. Servers run
 // one for each project they have open.
 func (c *Scheduler) Run(ctx context.Context) {
-	changes := c.Threads.Store.QueueChanges(ctx)
+	changes := c.Threads.Store.Milestones(ctx)
 	exits := c.Threads.NewExitWatcher(ctx)
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()

@@ -17,7 +17,7 @@ const heedEvery = time.Second
 // heed stops the threads of this worker whose cancel somebody puts on record, wherever that
 // is.
 func (w *Worker) heed(ctx context.Context, p *Project, lease *fleet.Lease) {
-	changes := p.Threads.Store.QueueChanges(ctx)
+	changes := p.Threads.Store.Milestones(ctx)
 	tick := time.NewTicker(heedEvery)
 	defer tick.Stop()
 	var stopping sync.Map // thread ids

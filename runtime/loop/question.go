@@ -172,7 +172,7 @@ func (r *run) awaitAnswer(ctx context.Context, q thread.Question) (answer thread
 	defer r.giveSlot(ctx)()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	changes := r.Store.Changes(watching)
+	changes := r.Store.Milestones(watching)
 	deadline := time.NewTimer(q.DeadlineAt.Sub(q.AskedAt))
 	defer deadline.Stop()
 	look := time.NewTicker(r.lookEvery)

@@ -48,10 +48,11 @@ type Watcher interface {
 	// coalesced: a receiver must look at the rows again, and must also look
 	// before its first wait. The channel is closed when ctx ends.
 	Changes(ctx context.Context) <-chan struct{}
-	// QueueChanges is Changes for who gives slots and stops threads. It may leave out commits that
-	// put nothing in the queue, free no slot and ask nobody to stop, as most are: many
-	// processes listen, and each that is told looks at the rows.
-	QueueChanges(ctx context.Context) <-chan struct{}
+	// Milestones is Changes without the commits between the milestones of a thread: that it is
+	// registered, is given a slot and a process, and counts what it has spent. Most are of
+	// those, many processes listen, and each that is told looks at the rows. An engine may tell of
+	// all.
+	Milestones(ctx context.Context) <-chan struct{}
 }
 
 // QueueLoad is how many threads occupy a slot, and how many are queued for one.

@@ -167,18 +167,7 @@ func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.M
 	row("started", s.CreatedAt.Format(time.RFC3339))
 	row("last used", about.LastUsed.Format(time.RFC3339))
 	row("took", fmt.Sprintf("%.1f s", s.ElapsedSeconds))
-	row("turns", s.Cost.Turns)
-	row("tokens", s.Cost.Tokens())
-	if s.TokenCount > 0 {
-		row("context", fmt.Sprintf("%d tokens at the last report", s.TokenCount))
-	}
-	words("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
-	if c := s.ChainCost; c != nil {
-		words("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
-	}
-	if b := s.Budget; b != nil {
-		words("budget", budgetText(*b))
-	}
+	writeCosts(row, words, s, treeSpend)
 	for _, w := range s.Waiting {
 		words("waits", fmt.Sprintf("%s of %s; rye-mcp threads approve %s", w.Code, w.ThreadID, w.ThreadID))
 	}
@@ -203,6 +192,22 @@ func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.M
 	row("transcript", transcript)
 	d.width = 0
 	return t.write(d)
+}
+
+// writeCosts says what a thread has used, and what is left.
+func writeCosts(row func(string, any), words func(name, value string), s view.Status, treeSpend thread.Micros) {
+	row("turns", s.Cost.Turns)
+	row("tokens", s.Cost.Tokens())
+	if s.TokenCount > 0 {
+		row("context", fmt.Sprintf("%d tokens at the last report", s.TokenCount))
+	}
+	words("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
+	if c := s.ChainCost; c != nil {
+		words("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
+	}
+	if b := s.Budget; b != nil {
+		words("budget", budgetText(*b))
+	}
 }
 
 // budgetText says what a thread may still spend, and whether it may start

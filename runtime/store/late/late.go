@@ -180,9 +180,9 @@ func (s *Store) Changes(ctx context.Context) <-chan struct{} {
 	return s.listen(ctx, store.Store.Changes)
 }
 
-// QueueChanges implements [store.Watcher], as Changes does.
-func (s *Store) QueueChanges(ctx context.Context) <-chan struct{} {
-	return s.listen(ctx, store.Store.QueueChanges)
+// Milestones implements [store.Watcher], as Changes does.
+func (s *Store) Milestones(ctx context.Context) <-chan struct{} {
+	return s.listen(ctx, store.Store.Milestones)
 }
 
 // listen listens to the store, as soon as there is one.

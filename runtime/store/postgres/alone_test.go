@@ -29,9 +29,9 @@ func TestAlone(t *testing.T) {
 		t.Fatalf("looking has made %v, %v", p, err)
 	}
 	elsewhere := open(t, others, "p")
-	changes, queue := elsewhere.Changes(t.Context()), elsewhere.QueueChanges(t.Context())
+	changes, milestones := elsewhere.Changes(t.Context()), elsewhere.Milestones(t.Context())
 	<-changes // it listens
-	<-queue
+	<-milestones
 
 	options.Begun, err = link.Begin(t.Context(), options, "p")
 	if err != nil {
@@ -58,12 +58,15 @@ func TestAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-changes
-	if err := by.RecordCost(t.Context(), rec.ThreadID, thread.Cost{Turns: 1}, 0); err != nil {
-		t.Fatal(err)
+	<-milestones
+	for range 2 { // the first was told to all when the second is
+		if err := by.RecordCost(t.Context(), rec.ThreadID, thread.Cost{Turns: 1}, 0); err != nil {
+			t.Fatal(err)
+		}
+		<-changes
 	}
-	<-changes
-	if len(queue) > 0 {
-		t.Error("who waits for the queue is told of a thread that is made and runs")
+	if len(milestones) > 0 {
+		t.Error("a thread that is registered and counts is a milestone")
 	}
 	end, err := store.Finished(rec.ThreadID, thread.Outcome{State: thread.Completed}, nil, testTime)
 	if err == nil {
@@ -72,7 +75,7 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-queue
+	<-milestones
 	if got, err := elsewhere.Get(t.Context(), rec.ThreadID); err != nil || got.Status != thread.Completed || got.Cost.Turns != 1 {
 		t.Errorf("elsewhere it is %+v, %v", got, err)
 	}

@@ -18,8 +18,8 @@ import (
 type database struct {
 	store     *Store
 	lock      string                  // the row of locks whose holder is the one writer
-	behind    func(aside bool) string // what is sent with each COMMIT
-	committed func(aside bool)        // is called after each commit that may have changed something
+	behind    func(minor bool) string // what is sent with each COMMIT
+	committed func(minor bool)        // is called after each commit that may have changed something
 }
 
 var _ sqlstore.Database = (*database)(nil)
@@ -57,12 +57,12 @@ func (d *database) WriteFrom(ctx context.Context, level sqlstore.Durability, fir
 }
 
 func (d *database) write(ctx context.Context, level sqlstore.Durability, first *sqlstore.Statement, f func(context.Context, *sql.Tx) error) error {
-	aside := sqlstore.IsAside(ctx)
+	minor := sqlstore.IsMinor(ctx)
 	err := d.store.again(ctx, func(ctx context.Context) error {
-		return d.transaction(ctx, &opening{lock: d.lock, relaxed: level == sqlstore.Relaxed, behind: d.behind(aside), asked: first}, f)
+		return d.transaction(ctx, &opening{lock: d.lock, relaxed: level == sqlstore.Relaxed, behind: d.behind(minor), asked: first}, f)
 	})
 	if err == nil {
-		d.committed(aside)
+		d.committed(minor)
 	}
 	return err
 }
@@ -78,9 +78,9 @@ func (d *database) Restored(context.Context, *sql.Tx) error { return nil }
 
 // Update implements [sqlstore.Database]. It takes no lock but that of the row.
 func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqlstore.Update) (changed bool, err error) {
-	aside := sqlstore.IsAside(ctx)
+	minor := sqlstore.IsMinor(ctx)
 	err = d.store.again(ctx, func(ctx context.Context) error {
-		begin := &opening{relaxed: level == sqlstore.Relaxed, behind: d.behind(aside), first: &u}
+		begin := &opening{relaxed: level == sqlstore.Relaxed, behind: d.behind(minor), first: &u}
 		return d.transaction(ctx, begin, func(context.Context, *sql.Tx) error {
 			if changed = begin.changed; !changed {
 				return errUnchanged // so that nobody waits for the disk
@@ -92,7 +92,7 @@ func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqls
 		return false, nil
 	}
 	if err == nil && changed {
-		d.committed(aside)
+		d.committed(minor)
 	}
 	return changed && err == nil, err
 }

@@ -16,13 +16,13 @@ import (
 type hinter struct {
 	store *Store
 
-	mu      sync.Mutex
-	due     bool
-	queue   bool // not all commits since the last hint were aside
-	start   bool // a thread has become startable, see deliver
-	working bool
-	closed  bool
-	idle    sync.Cond // nobody works
+	mu        sync.Mutex
+	due       bool
+	milestone bool // a commit since the last hint is a milestone
+	start     bool // a thread has become startable, see deliver
+	working   bool
+	closed    bool
+	idle      sync.Cond // nobody works
 }
 
 func newHinter(s *Store) *hinter {
@@ -31,13 +31,13 @@ func newHinter(s *Store) *hinter {
 	return h
 }
 
-// hint asks for a hint of a commit, which may be aside: see [sqlstore.IsAside]. It does not
+// hint asks for a hint of a commit, which may be minor: see [sqlstore.IsMinor]. It does not
 // wait.
-func (h *hinter) hint(aside bool) {
+func (h *hinter) hint(minor bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.due = true
-	h.queue = h.queue || !aside
+	h.milestone = h.milestone || !minor
 	if !h.working && !h.closed {
 		h.working = true
 		go h.work()
@@ -49,8 +49,8 @@ func (h *hinter) work() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.due {
-		start, said := h.start, payload(!h.queue)
-		h.due, h.queue, h.start = false, false, false
+		start, said := h.start, payload(!h.milestone)
+		h.due, h.milestone, h.start = false, false, false
 		h.mu.Unlock()
 		h.send(said, start)
 		h.mu.Lock()
@@ -76,21 +76,21 @@ func (h *hinter) send(said string, start bool) {
 // of which there is one in the database.
 const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
-// ofAside is what a hint says of commits that are all aside. Any other text, as the empty
+// ofMinor is what a hint says of commits that are all minor. Any other text, as the empty
 // one of earlier versions, is of commits that may be anything.
-const ofAside = "aside"
+const ofMinor = "minor"
 
-func payload(aside bool) string {
-	if aside {
-		return ofAside
+func payload(minor bool) string {
+	if minor {
+		return ofMinor
 	}
 	return ""
 }
 
 // hintBehind follows a COMMIT, as a transaction of its own.
-func hintBehind(schema string) func(aside bool) string {
-	return func(aside bool) string {
-		return "; BEGIN; SET LOCAL synchronous_commit = off; NOTIFY " + pgx.Identifier{schema}.Sanitize() + ", '" + payload(aside) + "'; COMMIT"
+func hintBehind(schema string) func(minor bool) string {
+	return func(minor bool) string {
+		return "; BEGIN; SET LOCAL synchronous_commit = off; NOTIFY " + pgx.Identifier{schema}.Sanitize() + ", '" + payload(minor) + "'; COMMIT"
 	}
 }
 

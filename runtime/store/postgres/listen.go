@@ -26,13 +26,12 @@ type listener struct {
 
 // subscription is of one who listens.
 type subscription struct {
-	release func() bool // ends the wait for its context
-	queue   bool        // commits that are aside do not concern it
+	release    func() bool // ends the wait for its context
+	milestones bool        // minor commits do not concern it
 }
 
-// listenFor makes a channel that is told of commits, or of those alone that may concern the
-// queue.
-func (l *listener) listenFor(ctx context.Context, queue bool) <-chan struct{} {
+// listenFor makes a channel that is told of commits, or of milestones alone.
+func (l *listener) listenFor(ctx context.Context, milestones bool) <-chan struct{} {
 	ch := make(chan struct{}, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +42,7 @@ func (l *listener) listenFor(ctx context.Context, queue bool) <-chan struct{} {
 	if l.subs == nil {
 		l.subs = make(map[chan struct{}]subscription)
 	}
-	l.subs[ch] = subscription{context.AfterFunc(ctx, func() { l.leave(ch) }), queue}
+	l.subs[ch] = subscription{context.AfterFunc(ctx, func() { l.leave(ch) }), milestones}
 	if l.stop == nil {
 		l.start() //nolint:contextcheck // it serves others, too
 	}
@@ -89,11 +88,11 @@ func (l *listener) close() {
 }
 
 // tell wakes all whom commits concern. One who has not looked yet looks once.
-func (l *listener) tell(aside bool) {
+func (l *listener) tell(minor bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ch, sub := range l.subs {
-		if sub.queue && aside {
+		if sub.milestones && minor {
 			continue
 		}
 		select {
@@ -129,16 +128,16 @@ func (l *listener) listen(ctx context.Context) (connected bool) {
 		return false
 	}
 	// The first news tells of commits from before the connection.
-	aside := false
+	minor := false
 	for at := ""; ; {
-		l.tell(aside)
+		l.tell(minor)
 		for {
 			hint, err := l.hint(ctx, conn)
 			if err != nil {
 				return true
 			}
 			if hint != nil {
-				aside = hint.Payload == ofAside
+				minor = hint.Payload == ofMinor
 				break
 			}
 			now, err := position(ctx, conn, l.store.server.opts.Timeout)
@@ -146,7 +145,7 @@ func (l *listener) listen(ctx context.Context) (connected bool) {
 				return true
 			}
 			if now == "" || now != at {
-				at, aside = now, false
+				at, minor = now, false
 				break
 			}
 		}

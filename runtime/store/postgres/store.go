@@ -98,8 +98,8 @@ func (s *Store) Schema() string { return s.schema }
 // Changes implements [store.Watcher]. After Close the channel is closed from the start.
 func (s *Store) Changes(ctx context.Context) <-chan struct{} { return s.listener.listenFor(ctx, false) }
 
-// QueueChanges implements [store.Watcher], as Changes does.
-func (s *Store) QueueChanges(ctx context.Context) <-chan struct{} {
+// Milestones implements [store.Watcher], as Changes does.
+func (s *Store) Milestones(ctx context.Context) <-chan struct{} {
 	return s.listener.listenFor(ctx, true)
 }
 

@@ -146,8 +146,8 @@ func (s *Store) Writable(ctx context.Context) error {
 // the start.
 func (s *Store) Changes(ctx context.Context) <-chan struct{} { return s.registry.Changes(ctx) }
 
-// QueueChanges implements [store.Watcher]. A file tells of every commit.
-func (s *Store) QueueChanges(ctx context.Context) <-chan struct{} { return s.Changes(ctx) }
+// Milestones implements [store.Watcher]. A file tells of every commit.
+func (s *Store) Milestones(ctx context.Context) <-chan struct{} { return s.Changes(ctx) }
 
 // Close ends every channel of Changes, waits for writes in progress and closes
 // the files. Later calls fail.

@@ -42,9 +42,6 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, 
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("apply change: %w", err)
 	}
-	if c.Outcome() == nil {
-		ctx = aside(ctx)
-	}
 	err = r.writeFrom(ctx, Durable, query, args, func(ctx context.Context, tx *sql.Tx, changed row) (err error) {
 		rec, err = scanRecord(changed)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -113,7 +110,7 @@ func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error
 // of power there is no such process, and one on another machine says it again when it
 // claims its row.
 func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
-	err := r.updateOne(aside(ctx), Relaxed, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
+	err := r.updateOne(minor(ctx), Relaxed, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
 		updated_at = ?, run = ?, `+newWrite+` WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
 		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, p.Worker, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {
@@ -129,7 +126,7 @@ const recordCostSQL = `UPDATE threads SET turns = ?, input_tokens = ?, output_to
 // RecordCost implements [store.Runner]. It is not waited to disk: the final
 // cost comes with the change that finishes the thread.
 func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens int64) error {
-	ctx = aside(ctx)
+	ctx = minor(ctx)
 	now := millis(r.now())
 	args := []any{
 		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, r.run, r.id, r.run,

@@ -129,7 +129,7 @@ const admitSQL = `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2
 func (s *Store) admit(
 	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
-	err = s.writeFrom(aside(ctx), Local, admitSQL, []any{millis(at), run, id, slots}, func(_ context.Context, _ *sql.Tx, given row) error {
+	err = s.writeFrom(minor(ctx), Local, admitSQL, []any{millis(at), run, id, slots}, func(_ context.Context, _ *sql.Tx, given row) error {
 		rec, err = scanRecord(given)
 		admitted = err == nil
 		if errors.Is(err, sql.ErrNoRows) { // there is no slot, somebody was faster, or it is asked to stop

@@ -13,7 +13,7 @@ import (
 // Register implements [store.Registry].
 func (s *Store) Register(ctx context.Context, n store.NewThread) (rec thread.Record, created bool, err error) {
 	if err = checkNew(n, n.ID); err == nil {
-		err = s.registry.WriteFrom(aside(ctx), Durable, Statement{hasRowSQL, []any{n.ID}}, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err = s.registry.WriteFrom(minor(ctx), Durable, Statement{hasRowSQL, []any{n.ID}}, func(ctx context.Context, tx *sql.Tx) (err error) {
 			rec, created, err = register(ctx, tx, n)
 			return err
 		})

@@ -8,7 +8,7 @@ import (
 
 var changesTests = []test{
 	{"every commit is noticed", changesNoticed},
-	{"who gives slots and stops threads notices what concerns that", queueChangesNoticed},
+	{"milestones are noticed", milestonesNoticed},
 	{"the channel ends with its context", changesEnd},
 	{"the channel ends with the store", changesClose},
 }
@@ -47,11 +47,11 @@ func changesNoticed(h *harness) {
 	}
 }
 
-// queueChangesNoticed waits after each commit for the channel to tell. The first ones use up
+// milestonesNoticed waits after each commit for the channel to tell. The first ones use up
 // what the channel may tell beside them at its beginning.
-func queueChangesNoticed(h *harness) {
+func milestonesNoticed(h *harness) {
 	id, other := h.running("d", ""), h.running("d", "")
-	wake := h.QueueChanges(h.ctx)
+	wake := h.Milestones(h.ctx)
 	told := func(what string) {
 		select {
 		case <-wake:

@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -77,4 +79,32 @@ func TestWriteFrom(t *testing.T) {
 func isDivision(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "22012"
+}
+
+// TestErrorsOfTheServer: each error by which a call ends whose server is away, or late, says so
+// in words of this package.
+func TestErrorsOfTheServer(t *testing.T) {
+	t.Parallel()
+	st := openAt(t, pgtest.Server(t))
+	st.server.opts.Timeout = 100 * time.Millisecond
+	d := &database{store: st, lock: "registry", behind: func(bool) string { return "" }, committed: func(bool) {}}
+	for name, tt := range map[string]struct {
+		f    func(context.Context, *sql.Tx) error
+		want error
+	}{
+		"connection lost": {func(context.Context, *sql.Tx) error { return driver.ErrBadConn }, ErrUnreachable},
+		"time over before the commit": {func(ctx context.Context, tx *sql.Tx) error {
+			<-ctx.Done()
+			for {
+				if _, err := tx.ExecContext(context.WithoutCancel(ctx), "SELECT 1"); errors.Is(err, sql.ErrTxDone) {
+					return nil
+				}
+			}
+		}, ErrTimeout},
+	} {
+		err := d.Write(t.Context(), sqlstore.Durable, tt.f)
+		if fault, ok := errors.AsType[*Error](err); !ok || !errors.Is(fault.Fact, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
 }

@@ -126,7 +126,11 @@ func (d *database) transaction(ctx context.Context, begin *opening, f func(conte
 	if err := f(inside, tx); err != nil {
 		return err
 	}
-	return d.store.settled(ctx, tx.Commit())
+	err = tx.Commit()
+	if late := inside.Err(); late != nil && errors.Is(err, sql.ErrTxDone) { // its time was over before COMMIT was sent
+		err = late
+	}
+	return d.store.settled(ctx, err)
 }
 
 // begin begins a transaction, which ends with inside at the latest. Waiting for its lock

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -153,5 +154,5 @@ func factOfCode(code string) error {
 
 // isLost reports whether a connection has ended under a call.
 func isLost(err error) bool {
-	return pgconn.SafeToRetry(err) || errors.Is(err, net.ErrClosed) || isEOF(err)
+	return pgconn.SafeToRetry(err) || errors.Is(err, net.ErrClosed) || isEOF(err) || errors.Is(err, driver.ErrBadConn)
 }

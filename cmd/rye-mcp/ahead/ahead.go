@@ -80,7 +80,7 @@ func beginAt(at *handed.Store) *link.Link {
 
 // Options are those of the process of a thread, which works by one connection.
 func Options(url storeurl.URL) link.Options {
-	return link.Options{URL: url.Secret(), Connections: 1, Alone: true, Application: Application()}
+	return link.Options{URL: url.Secret(), Connections: 1, Alone: true, Patient: true, Application: Application()}
 }
 
 // Application is what the server is told of this process.

@@ -133,7 +133,7 @@ func (c *connections) openEarly(ctx context.Context) {
 
 func (c *connections) options() postgres.Options {
 	return postgres.Options{
-		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Application: ahead.Application(), Migrations: c.migrations, Begun: c.begun,
+		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Patient: c.alone, Application: ahead.Application(), Migrations: c.migrations, Begun: c.begun,
 	}
 }
 

@@ -218,7 +218,9 @@ func (s *Store) mayTryAgain(err error, attempts int) bool {
 		return true
 	case errors.Is(fact, ErrReadOnly):
 		s.pool.Reset() // of several servers another may be the primary by now
-		return attempts == 0
+		return attempts == 0 || s.server.opts.Patient
+	case errors.Is(fact, ErrFull):
+		return s.server.opts.Patient
 	}
 	return false
 }

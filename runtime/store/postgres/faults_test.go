@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	neturl "net/url"
+	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -164,24 +167,31 @@ func TestFaults(t *testing.T) {
 	c := pgtest.Start(t, pgtest.Options{})
 	url := c.Database(t)
 	for _, fault := range []struct {
-		name string
-		do   func(f *family)
-		want error // that calls fail with; nil: none does
+		name    string
+		patient bool
+		do      func(f *family)
+		want    error // that calls fail with; nil: none does
 	}{
-		{"restarted", func(f *family) { c.Restart(f.t) }, nil},
-		{"killed", func(f *family) { c.Kill(f.t); c.Up(f.t) }, nil},
-		{"read-only for a while", func(f *family) {
+		{"restarted", false, func(f *family) { c.Restart(f.t) }, nil},
+		{"killed", false, func(f *family) { c.Kill(f.t); c.Up(f.t) }, nil},
+		{"read-only for a while", false, func(f *family) {
 			c.ReadOnly(f.t, true)
 			f.awaitFact(postgres.ErrReadOnly)
 			c.ReadOnly(f.t, false)
 		}, postgres.ErrReadOnly},
-		{"connections ended", func(f *family) {
+		{"read-only for a while, of which the patient see nothing", true, func(f *family) {
+			refused := f.refuses(c, "in a read-only transaction")
+			c.ReadOnly(f.t, true)
+			refused()
+			c.ReadOnly(f.t, false)
+		}, nil},
+		{"connections ended", false, func(f *family) {
 			for range 5 {
 				c.Exec(f.t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'rye-mcp%'")
 				f.more(2)
 			}
 		}, nil},
-		{"suspended past the deadline", func(f *family) {
+		{"suspended past the deadline", false, func(f *family) {
 			resume := c.Suspend(f.t)
 			f.awaitFact(postgres.ErrTimeout)
 			resume()
@@ -192,7 +202,7 @@ func TestFaults(t *testing.T) {
 			if errors.Is(fault.want, postgres.ErrTimeout) {
 				timeout = 500 * time.Millisecond
 			}
-			s, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Timeout: timeout})
+			s, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Timeout: timeout, Patient: fault.patient})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,6 +218,28 @@ func TestFaults(t *testing.T) {
 			}
 			f.exact()
 		})
+	}
+}
+
+// refuses returns what waits until the server has refused something from now on.
+func (f *family) refuses(c *pgtest.Cluster, what string) (wait func()) {
+	f.t.Helper()
+	said := func() string {
+		text, err := os.ReadFile(c.Log())
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := strings.Count(said(), what)
+	return func() {
+		f.t.Helper()
+		for strings.Count(said(), what) == before {
+			if f.ctx.Err() != nil {
+				f.t.Fatalf("nobody is refused: %s", what)
+			}
+			runtime.Gosched()
+		}
 	}
 }
 
@@ -413,7 +445,8 @@ func TestStandbyPromoted(t *testing.T) {
 // room it succeeds.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	s := connect(t, pgtest.Server(t))
+	url := pgtest.Server(t)
+	s := connect(t, url)
 	f := newFamily(t, s, "p")
 	exec := func(statement string) {
 		t.Helper()
@@ -423,8 +456,9 @@ func TestDiskFull(t *testing.T) {
 	}
 	// PostgreSQL says this when a file cannot be extended; here it does in the last step of a
 	// transaction.
+	exec("CREATE SEQUENCE refusals") // counts what is taken back, too
 	exec(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`)
+		BEGIN PERFORM nextval('refusals'); RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`)
 	exec(`CREATE CONSTRAINT TRIGGER full_disk AFTER INSERT ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION full_disk()`)
 	_, _, err := store.Register(t.Context(), f.store, newThread("child", f.root), nil)
 	fault, ok := errors.AsType[*postgres.Error](err)
@@ -432,7 +466,27 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	f.exact()
+
+	patient, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Patient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = patient.Close() })
+	waiting := open(t, patient, "p")
+	registered := make(chan error, 1)
+	go func() {
+		_, _, err := store.Register(t.Context(), waiting, newThread("root", ""), nil)
+		registered <- err
+	}()
+	for refused := 0; refused < 3; {
+		if err := f.store.Pool().QueryRow(t.Context(), "SELECT last_value FROM refusals").Scan(&refused); err != nil {
+			t.Fatal(err)
+		}
+	}
 	exec("DROP TRIGGER full_disk ON threads")
+	if err := <-registered; err != nil {
+		t.Errorf("a patient call does not wait for room: %v", err)
+	}
 	f.child()
 	f.exact()
 }

@@ -30,6 +30,9 @@ type Options struct {
 	// Alone is for a process that does one thing after the other: each commit sends its own
 	// hint, in the same request, where else a connection beside sends those of many.
 	Alone bool
+	// Patient calls wait, for the time that they have, for a server that only reads or has a full
+	// disk, too, as for one that is away: a running thread ends where one fails.
+	Patient bool
 	// Migrations are in place of those of the program: a test has those of a newer binary. Nil:
 	// those.
 	Migrations fs.FS

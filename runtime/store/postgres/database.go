@@ -186,18 +186,21 @@ func (s *Store) again(ctx context.Context, f func(context.Context) error) error 
 		if before != nil && bounded.Err() != nil && errors.Is(factOf(err), ErrTimeout) {
 			err = before // which says more than that the time is over
 		}
-		if err == nil || ctx.Err() != nil || !s.mayTryAgain(err, wait.attempts) || wait.next(bounded) != nil {
+		if err == nil || ctx.Err() != nil || !s.mayTryAgain(ctx, err, wait.attempts) || wait.next(bounded) != nil {
 			return s.explained(ctx, err)
 		}
 		before = err
 	}
 }
 
-// mayTryAgain reports whether an error says that nothing was done and that it can go
-// well at another time.
-func (s *Store) mayTryAgain(err error, attempts int) bool {
-	if s.closed.Load() || errors.Is(err, ErrUnknownOutcome) {
+// mayTryAgain reports whether an error says that nothing was done, or nothing that may not be
+// done twice, and that it can go well at another time.
+func (s *Store) mayTryAgain(ctx context.Context, err error, attempts int) bool {
+	if s.closed.Load() {
 		return false
+	}
+	if errors.Is(err, ErrUnknownOutcome) {
+		return sqlstore.IsRepeatable(ctx)
 	}
 	if errors.Is(err, errAgain) || errors.Is(err, driver.ErrBadConn) {
 		return true

@@ -302,10 +302,10 @@ func TestLostCommit(t *testing.T) {
 	f.exact()
 }
 
-// TestUnknownOutcome: the server crashes at COMMIT, so that a transaction number may be
-// another's. The call says that the outcome is not known; repeated it does no harm.
-func TestUnknownOutcome(t *testing.T) {
-	t.Parallel()
+// newCrashing is a family on a server that crashes at each COMMIT that its proxy cuts, so that
+// a transaction number may be another's.
+func newCrashing(t *testing.T) (*family, *proxy) {
+	t.Helper()
 	c := pgtest.Start(t, pgtest.Options{})
 	direct := c.Database(t)
 	p := newProxy(t, c)
@@ -317,8 +317,69 @@ func TestUnknownOutcome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // of a test
-	f := newFamily(t, s, "crash")
+	t.Cleanup(func() { _ = s.Close() })
+	return newFamily(t, s, "crash"), p
+}
+
+// TestUnknownOutcomeOfRun: what a run writes of itself is done again where nobody knows whether
+// it was done, and comes to the same.
+func TestUnknownOutcomeOfRun(t *testing.T) {
+	t.Parallel()
+	f, p := newCrashing(t)
+	rec, _, err := store.Register(f.ctx, f.store, newThread("own", ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, by := rec.ThreadID, f.store.Runner(rec.ThreadID, rec.Run)
+	process, cost := thread.Process{PID: 1, Host: "h"}, thread.Cost{Turns: 3, Spend: 70}
+	end, err := store.Finished(id, thread.Outcome{State: thread.Completed}, &cost, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, do := range []func() error{
+		func() error { return f.store.OpenRoot(f.ctx, id, 1000, testTime) },
+		func() error { _, err := f.store.Enqueue(f.ctx, id, 100, testTime); return err },
+		func() error { return by.SetProcess(f.ctx, process) },
+		func() error { _, err := by.Apply(f.ctx, store.Claimed(id, process, testTime)); return err },
+		func() error { return by.Pledge(f.ctx, 100, testTime) },
+		func() error { return by.Report(f.ctx, 70, testTime) },
+		func() error { return by.RecordCost(f.ctx, cost, 0) },
+		func() error { return by.Yield(f.ctx, true) },
+		func() error { return by.Settle(f.ctx, testTime) },
+	} {
+		p.next.Store(int32(afterAnswered))
+		if err := do(); err != nil {
+			t.Errorf("step %d: %v", step, err)
+		}
+	}
+	now, err := f.store.Get(f.ctx, id)
+	if err != nil || now.Status != thread.Running || !now.Yielded || now.Cost != cost {
+		t.Errorf("it is %+v, %v", now, err)
+	}
+	budget, err := f.store.Budget(f.ctx, id)
+	if err != nil || budget.Actual != 70 || budget.Own != 70 || budget.Active {
+		t.Errorf("its budget is %+v, %v", budget, err)
+	}
+	if _, err := by.Apply(f.ctx, store.Claimed(id, thread.Process{PID: 2, Host: "h"}, testTime)); !errors.Is(err, thread.ErrSettled) {
+		t.Errorf("another process claims it: %v", err)
+	}
+	p.next.Store(int32(afterAnswered))
+	if _, err := by.Apply(f.ctx, end); err != nil && !errors.Is(err, thread.ErrSettled) { // who ends threads reads the row then
+		t.Error(err)
+	}
+	if now, err := f.store.Get(f.ctx, id); err != nil || now.Status != thread.Completed {
+		t.Errorf("it is %+v, %v", now, err)
+	}
+	if p.cuts.Load() < 10 {
+		t.Errorf("only %d commits were cut", p.cuts.Load())
+	}
+}
+
+// TestUnknownOutcome: the server crashes at COMMIT. Where the call may not be done twice it says
+// that the outcome is not known; repeated it does no harm.
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	f, p := newCrashing(t)
 	for _, how := range []cut{afterCommit, afterAnswered} {
 		p.next.Store(int32(how))
 		f.child()

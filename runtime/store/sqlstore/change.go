@@ -42,9 +42,17 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, 
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("apply change: %w", err)
 	}
-	err = r.writeFrom(ctx, Durable, query, args, func(ctx context.Context, tx *sql.Tx, changed row) (err error) {
+	again := false // an end is refused then, as that of others is, and its row read
+	err = r.writeFrom(repeatable(ctx), Durable, query, args, func(ctx context.Context, tx *sql.Tx, changed row) (err error) {
 		rec, err = scanRecord(changed)
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sql.ErrNoRows) && again {
+			var did bool
+			if rec, did, err = r.claimed(ctx, tx, c); did || err != nil {
+				return err
+			}
+			err = sql.ErrNoRows
+		}
+		if again = true; errors.Is(err, sql.ErrNoRows) {
 			return r.refused(ctx, tx, c.To())
 		}
 		if err != nil || c.To() != thread.Continued {
@@ -60,6 +68,16 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, 
 		return thread.Record{}, fmt.Errorf("apply change: %w", err)
 	}
 	return rec, nil
+}
+
+// claimed reports whether an attempt whose outcome was not known has claimed the row, and
+// returns it then.
+func (r *runner) claimed(ctx context.Context, tx *sql.Tx, c store.Change) (rec thread.Record, did bool, err error) {
+	rec, err = scanRecord(tx.QueryRowContext(ctx, byIDSQL, r.id))
+	if err != nil {
+		return thread.Record{}, false, notFound(err, r.id)
+	}
+	return rec, c.Outcome() == nil && r.owns(rec.Run) && rec.Status == c.To() && rec.Process == c.Process(), nil
 }
 
 func (r *runner) changeSQL(c store.Change) (string, []any, error) {
@@ -110,7 +128,7 @@ func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error
 // of power there is no such process, and one on another machine says it again when it
 // claims its row.
 func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
-	err := r.updateOne(minor(ctx), Relaxed, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
+	err := r.updateOne(repeatable(minor(ctx)), Relaxed, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
 		updated_at = ?, run = ?, `+newWrite+` WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
 		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, p.Worker, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {
@@ -126,7 +144,7 @@ const recordCostSQL = `UPDATE threads SET turns = ?, input_tokens = ?, output_to
 // RecordCost implements [store.Runner]. It is not waited to disk: the final
 // cost comes with the change that finishes the thread.
 func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens int64) error {
-	ctx = minor(ctx)
+	ctx = repeatable(minor(ctx))
 	now := millis(r.now())
 	args := []any{
 		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, r.run, r.id, r.run,

@@ -17,7 +17,7 @@ func (s *Store) OpenRoot(ctx context.Context, id thread.ID, maxSpend thread.Micr
 		return fmt.Errorf("open budget of %s: %s is negative", id, maxSpend)
 	}
 	run := s.runOf(ctx, id)
-	err := s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.ledger.Write(repeatable(ctx), Durable, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, run, max_spend, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?) ON CONFLICT (thread_id) DO NOTHING`, id, run, int64(maxSpend), millis(at), millis(at))
 		return err
@@ -43,7 +43,7 @@ func (s *Store) reserve(ctx context.Context, child, parent thread.ID, amount thr
 		return fmt.Errorf("reserve for %s: %s is negative", child, amount)
 	}
 	run := s.runOf(ctx, child)
-	err := s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.ledger.Write(repeatable(ctx), Durable, func(ctx context.Context, tx *sql.Tx) error {
 		switch row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, child)); {
 		case err == nil:
 			return sameReservation(row, parent, amount)
@@ -115,7 +115,7 @@ func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Tim
 		b.Own, b.Pledged, b.UpdatedAt = max(b.Own, ownTotal), 0, fromMillis(millis(at))
 		return b
 	}
-	err := r.spendByOne(ctx, Local, change, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
+	err := r.spendByOne(repeatable(ctx), Local, change, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if err != nil {
 			return noBudget(err, id)
@@ -133,7 +133,7 @@ func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Tim
 
 // Settle implements [store.Runner]. It is on disk when it returns.
 func (r *runner) Settle(ctx context.Context, at time.Time) error {
-	err := r.spend(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
+	err := r.spend(repeatable(ctx), Durable, func(ctx context.Context, tx *sql.Tx) error {
 		return settle(ctx, tx, r.id, millis(at))
 	})
 	if err != nil {

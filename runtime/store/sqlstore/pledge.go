@@ -24,7 +24,7 @@ func (r *runner) Pledge(ctx context.Context, amount thread.Micros, at time.Time)
 		b.Pledged, b.UpdatedAt = amount, fromMillis(millis(at))
 		return b
 	}
-	err := r.spendByOne(ctx, Relaxed, change, pledgeSQL, []any{int64(amount), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
+	err := r.spendByOne(repeatable(ctx), Relaxed, change, pledgeSQL, []any{int64(amount), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if err != nil {
 			return noBudget(err, id)

@@ -54,7 +54,7 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 	if slots > 0 {
 		query, args = enqueueSQL, append(args, slots, 0)
 	}
-	err = s.writeFrom(ctx, Durable, query, args, func(ctx context.Context, tx *sql.Tx, queued row) error {
+	err = s.writeFrom(repeatable(ctx), Durable, query, args, func(ctx context.Context, tx *sql.Tx, queued row) error {
 		rec, err = scanRecord(queued)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notEnqueued(ctx, tx, id, &rec)
@@ -166,7 +166,7 @@ func (r withPosition) Scan(dest ...any) error { return r.row.Scan(append(dest, r
 
 // Yield implements [store.Runner]. It is not waited to disk.
 func (r *runner) Yield(ctx context.Context, yielded bool) error {
-	if err := r.updateOne(ctx, Local, `UPDATE threads SET yielded = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
+	if err := r.updateOne(repeatable(ctx), Local, `UPDATE threads SET yielded = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
 		yielded, r.run, r.id, r.run); err != nil {
 		return fmt.Errorf("yield: %w", err)
 	}

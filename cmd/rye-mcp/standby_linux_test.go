@@ -11,6 +11,7 @@ import (
 
 	neturl "net/url"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -122,17 +123,7 @@ func TestStandbyPromotedUnderRunner(t *testing.T) {
 	if after == before {
 		t.Fatalf("two have the thread by run %s", after)
 	}
-	p.suspend(goes) // the first is answered alone
-	stood := p.standing(id)
-	p.model.release()
-	p.wantGone(lost)
-	if now := p.standing(id); now != stood {
-		t.Errorf("when a run that is lost has ended, the thread is\n%s\nit was\n%s", now, stood)
-	}
-	p.noError(syscall.Kill(goes, syscall.SIGCONT))
-	ended := p.wantEndAs(id, thread.Completed)
-	p.kept(id)
-	p.wantMoney(id, ended.Cost.Spend)
+	ended := p.wantLostInVain(id, lost, goes)
 	p.wantFenced(id, thread.Run(before), promoted)
 	if said := p.logged("one"); !strings.Contains(said, `"lost_spend":"`+ended.Cost.Spend.String()+`"`) {
 		t.Errorf("nobody is told that the same was spent in vain:\n%s", said)
@@ -142,6 +133,25 @@ func TestStandbyPromotedUnderRunner(t *testing.T) {
 	first.wantJoined()
 	first.signal(syscall.SIGTERM)
 	first.wantLeft()
+}
+
+// wantLostInVain answers the process of a run that is lost before that of the run that goes on,
+// and sees the first end without having written anything, and the thread complete with the money
+// of one.
+func (p *pair) wantLostInVain(id thread.ID, lost, goes int) view.Result {
+	p.Helper()
+	p.suspend(goes)
+	stood := p.standing(id)
+	p.model.release()
+	p.wantGone(lost)
+	if now := p.standing(id); now != stood {
+		p.Errorf("when a run that is lost has ended, the thread is\n%s\nit was\n%s", now, stood)
+	}
+	p.noError(syscall.Kill(goes, syscall.SIGCONT))
+	ended := p.wantEndAs(id, thread.Completed)
+	p.kept(id)
+	p.wantMoney(id, ended.Cost.Spend)
+	return ended
 }
 
 // wantMoney checks what registry and ledger say that a thread has spent.
@@ -273,17 +283,7 @@ func TestStandbyPromotedUnderOneWorker(t *testing.T) {
 	if after == before {
 		t.Fatalf("two have the thread by run %s", after)
 	}
-	p.suspend(goes) // the first is answered alone
-	stood := p.standing(id)
-	p.model.release()
-	p.wantGone(lost)
-	if now := p.standing(id); now != stood {
-		t.Errorf("when a run that is lost has ended, the thread is\n%s\nit was\n%s", now, stood)
-	}
-	p.noError(syscall.Kill(goes, syscall.SIGCONT))
-	ended := p.wantEndAs(id, thread.Completed)
-	p.kept(id)
-	p.wantMoney(id, ended.Cost.Spend)
+	p.wantLostInVain(id, lost, goes)
 	one.signal(syscall.SIGTERM)
 	one.wantLeft()
 }

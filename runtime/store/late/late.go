@@ -31,6 +31,7 @@ type Store struct {
 	glancer
 	census
 	costs
+	watching
 }
 
 var _ store.Store = (*Store)(nil)
@@ -41,7 +42,7 @@ func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
 	s.afterwards, s.glancer, s.census = afterwards{s}, glancer{s}, census{s}
-	s.costs, s.retries = costs{s}, retries{s}
+	s.costs, s.retries, s.watching = costs{s}, retries{s}, watching{s}
 	return s
 }
 
@@ -57,10 +58,13 @@ func Make(ctx context.Context, s *Store) error {
 }
 
 // IsOpen reports whether the store was there when it was last looked for.
-func (s *Store) IsOpen() bool {
+func (s *Store) IsOpen() bool { return s.seen() != nil }
+
+// seen is the store that was there when it was last looked for; nil: there was none.
+func (s *Store) seen() store.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.opened != nil
+	return s.opened
 }
 
 func (s *Store) open(ctx context.Context, by func(context.Context) (store.Store, error)) (store.Store, error) {
@@ -173,52 +177,6 @@ func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (r
 		return rec, behind, err
 	}
 	return now.Next(ctx, slots, behind)
-}
-
-// Changes implements [store.Watcher]: the store coming to be is a change.
-func (s *Store) Changes(ctx context.Context) <-chan struct{} {
-	return s.listen(ctx, store.Store.Changes)
-}
-
-// Milestones implements [store.Watcher], as Changes does.
-func (s *Store) Milestones(ctx context.Context) <-chan struct{} {
-	return s.listen(ctx, store.Store.Milestones)
-}
-
-// listen listens to the store, as soon as there is one.
-func (s *Store) listen(ctx context.Context, to func(store.Store, context.Context) <-chan struct{}) <-chan struct{} {
-	s.mu.Lock()
-	opened := s.opened
-	s.mu.Unlock()
-	if opened != nil {
-		return to(opened, ctx)
-	}
-	changes := make(chan struct{}, 1)
-	go func() {
-		defer close(changes)
-		select {
-		case <-s.here:
-		case <-ctx.Done():
-			return
-		}
-		s.mu.Lock()
-		opened := s.opened
-		s.mu.Unlock()
-		if opened != nil {
-			forward(to(opened, ctx), changes)
-		}
-	}()
-	return changes
-}
-
-// forward passes wake-ups on; those that nobody has taken yet are one.
-func forward(from <-chan struct{}, to chan<- struct{}) {
-	for awake := true; awake; _, awake = <-from {
-		select {
-		case to <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // Restore implements [store.Keeper].

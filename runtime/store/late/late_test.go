@@ -32,7 +32,7 @@ func TestLate(t *testing.T) {
 			return sqlite.Open(ctx, dir, sqlite.Options{})
 		})
 	ctx := t.Context()
-	changes := s.Changes(ctx)
+	changes, milestones := s.Changes(ctx), s.Milestones(ctx)
 	rows, next, err := s.List(ctx, store.Filter{})
 	if len(rows) > 0 || next != "" || err != nil {
 		t.Errorf("list %v, %q, %v", rows, next, err)
@@ -59,6 +59,7 @@ func TestLate(t *testing.T) {
 	if err != nil || made != 1 {
 		t.Fatalf("registered %+v, %v; %d were made", rec, err, made)
 	}
+	<-milestones
 	<-changes
 	if got, err := s.Get(ctx, rec.ThreadID); err != nil || got.ThreadID != rec.ThreadID {
 		t.Errorf("get %+v, %v", got, err)

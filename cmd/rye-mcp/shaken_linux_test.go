@@ -67,21 +67,6 @@ turns:
     usage: {input_tokens: 2000, output_tokens: 200}
 `
 
-// refuses returns what waits until the server has refused something to somebody from now on.
-func (s *shaken) refuses(what string) (wait func()) {
-	s.Helper()
-	before, err := os.Stat(s.cluster.Log())
-	s.noError(err)
-	return func() {
-		s.Helper()
-		s.until(func() (bool, string) {
-			text, err := os.ReadFile(s.cluster.Log())
-			s.noError(err)
-			return strings.Contains(string(text[before.Size():]), what), "nobody is refused: " + what
-		})
-	}
-}
-
 // sql runs statements as the owner of the cluster, whom no fault of the test concerns.
 func (s *shaken) sql(statements ...string) {
 	s.Helper()
@@ -98,7 +83,7 @@ func (s *shaken) sql(statements ...string) {
 // connections are taken, until it has refused somebody.
 func (s *shaken) refuseConnections() {
 	s.Helper()
-	wait := s.refuses("too many connections")
+	wait := s.cluster.Refuses(s, "too many connections")
 	s.sql("ALTER ROLE team CONNECTION LIMIT 0")
 	wait()
 	s.sql("ALTER ROLE team CONNECTION LIMIT -1")
@@ -107,7 +92,7 @@ func (s *shaken) refuseConnections() {
 // readOnly has the server write nothing until it has refused to.
 func (s *shaken) readOnly() {
 	s.Helper()
-	wait := s.refuses("in a read-only transaction")
+	wait := s.cluster.Refuses(s, "in a read-only transaction")
 	s.cluster.ReadOnly(s, true)
 	wait()
 	s.cluster.ReadOnly(s, false)
@@ -117,7 +102,7 @@ func (s *shaken) readOnly() {
 // said so.
 func (s *shaken) fill() {
 	s.Helper()
-	wait := s.refuses("No space left on device")
+	wait := s.cluster.Refuses(s, "No space left on device")
 	schema := s.schema()
 	tables := []string{schema + ".threads", schema + ".budgets", schema + ".record_files", "rye.workers"}
 	for _, table := range tables {

@@ -232,7 +232,7 @@ func (s System) connections(of site) *connections {
 	switch {
 	case s.store == nil || s.store.handed == nil:
 	case s.store.ofThread:
-		c.most, c.alone = 1, true
+		c.alone = true
 	default:
 		c.most = cmp.Or(s.store.connections, 2)
 	}

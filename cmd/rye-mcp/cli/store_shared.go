@@ -132,9 +132,12 @@ func (c *connections) openEarly(ctx context.Context) {
 }
 
 func (c *connections) options() postgres.Options {
-	return postgres.Options{
-		URL: c.site.url.Secret(), Connections: c.most, Alone: c.alone, Patient: c.alone, Application: ahead.Application(), Migrations: c.migrations, Begun: c.begun,
+	o := postgres.Options{URL: c.site.url.Secret(), Connections: c.most, Application: ahead.Application()}
+	if c.alone {
+		o = ahead.Options(c.site.url)
 	}
+	o.Migrations, o.Begun = c.migrations, c.begun
+	return o
 }
 
 // fail remembers why there is no connection.

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -202,7 +201,7 @@ func (s *Store) mayTryAgain(ctx context.Context, err error, attempts int) bool {
 	if errors.Is(err, ErrUnknownOutcome) {
 		return sqlstore.IsRepeatable(ctx)
 	}
-	if errors.Is(err, errAgain) || errors.Is(err, driver.ErrBadConn) {
+	if errors.Is(err, errAgain) {
 		return true
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	neturl "net/url"
-	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,7 +177,7 @@ func TestFaults(t *testing.T) {
 			c.ReadOnly(f.t, false)
 		}, postgres.ErrReadOnly},
 		{"read-only for a while, of which the patient see nothing", true, func(f *family) {
-			refused := f.refuses(c, "in a read-only transaction")
+			refused := c.Refuses(f.t, "in a read-only transaction")
 			c.ReadOnly(f.t, true)
 			refused()
 			c.ReadOnly(f.t, false)
@@ -218,28 +215,6 @@ func TestFaults(t *testing.T) {
 			}
 			f.exact()
 		})
-	}
-}
-
-// refuses returns what waits until the server has refused something from now on.
-func (f *family) refuses(c *pgtest.Cluster, what string) (wait func()) {
-	f.t.Helper()
-	said := func() string {
-		text, err := os.ReadFile(c.Log())
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		return string(text)
-	}
-	before := strings.Count(said(), what)
-	return func() {
-		f.t.Helper()
-		for strings.Count(said(), what) == before {
-			if f.ctx.Err() != nil {
-				f.t.Fatalf("nobody is refused: %s", what)
-			}
-			runtime.Gosched()
-		}
 	}
 }
 
@@ -540,6 +515,9 @@ func TestDiskFull(t *testing.T) {
 		registered <- err
 	}()
 	for refused := 0; refused < 3; {
+		if len(registered) > 0 {
+			t.Fatalf("a patient call has ended: %v", <-registered)
+		}
 		if err := f.store.Pool().QueryRow(t.Context(), "SELECT last_value FROM refusals").Scan(&refused); err != nil {
 			t.Fatal(err)
 		}

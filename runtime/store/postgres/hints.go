@@ -38,6 +38,11 @@ func (h *hinter) hint(minor bool) {
 	defer h.mu.Unlock()
 	h.due = true
 	h.milestone = h.milestone || !minor
+	h.begin()
+}
+
+// begin begins to send, unless that is done already.
+func (h *hinter) begin() {
 	if !h.working && !h.closed {
 		h.working = true
 		go h.work()
@@ -48,11 +53,16 @@ func (h *hinter) hint(minor bool) {
 func (h *hinter) work() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for h.due {
-		start, said := h.start, payload(!h.milestone)
+	for h.due || h.start {
+		due, said, start := h.due, payload(!h.milestone), h.start
 		h.due, h.milestone, h.start = false, false, false
 		h.mu.Unlock()
-		h.send(said, start)
+		if due {
+			h.send(h.store.schema, said)
+		}
+		if start {
+			h.send(insertTopic, `{"queue": "`+queueOf(h.store.schema)+`"}`)
+		}
 		h.mu.Lock()
 	}
 	h.working = false
@@ -62,14 +72,11 @@ func (h *hinter) work() {
 // hintTimeout is how long a hint may take. Those who listen look by themselves, too.
 const hintTimeout = 2 * time.Second
 
-func (h *hinter) send(said string, start bool) {
+func (h *hinter) send(channel, said string) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
 	// The look each second finds what a lost hint would have told.
-	_, _ = h.store.pool.Exec(ctx, notify, h.store.schema, said)
-	if start {
-		_, _ = h.store.pool.Exec(ctx, notify, insertTopic, `{"queue": "`+queueOf(h.store.schema)+`"}`)
-	}
+	_, _ = h.store.pool.Exec(ctx, notify, channel, said)
 }
 
 // notify does not wait for the disk: a transaction with a hint has, until it is over, a lock
@@ -105,9 +112,9 @@ func queueOf(schema string) string { return "p_" + schema[max(0, len(schema)-12)
 // deliver has River's clients look for the hint that a startable thread has left.
 func (h *hinter) deliver() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.start = true
-	h.mu.Unlock()
-	h.hint(false)
+	h.begin()
 }
 
 // Enqueue implements [store.Queue].

@@ -42,17 +42,15 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, 
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("apply change: %w", err)
 	}
-	again := false // an end is refused then, as that of others is, and its row read
+	attempts := 0
 	err = r.writeFrom(repeatable(ctx), Durable, query, args, func(ctx context.Context, tx *sql.Tx, changed row) (err error) {
+		attempts++
 		rec, err = scanRecord(changed)
-		if errors.Is(err, sql.ErrNoRows) && again {
-			var did bool
-			if rec, did, err = r.claimed(ctx, tx, c); did || err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			if attempts > 1 && c.Outcome() == nil { // an end that was made before is refused, as that of others is
+				rec, err = r.claimed(ctx, tx, c)
 				return err
 			}
-			err = sql.ErrNoRows
-		}
-		if again = true; errors.Is(err, sql.ErrNoRows) {
 			return r.refused(ctx, tx, c.To())
 		}
 		if err != nil || c.To() != thread.Continued {
@@ -70,14 +68,14 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, 
 	return rec, nil
 }
 
-// claimed reports whether an attempt whose outcome was not known has claimed the row, and
-// returns it then.
-func (r *runner) claimed(ctx context.Context, tx *sql.Tx, c store.Change) (rec thread.Record, did bool, err error) {
-	rec, err = scanRecord(tx.QueryRowContext(ctx, byIDSQL, r.id))
-	if err != nil {
-		return thread.Record{}, false, notFound(err, r.id)
+// claimed is the row where an attempt whose outcome was not known has claimed it; else the
+// claim is refused.
+func (r *runner) claimed(ctx context.Context, tx *sql.Tx, claim store.Change) (thread.Record, error) {
+	rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, r.id))
+	if err == nil && r.owns(rec.Run) && rec.Status == claim.To() && rec.Process == claim.Process() {
+		return rec, nil
 	}
-	return rec, c.Outcome() == nil && r.owns(rec.Run) && rec.Status == c.To() && rec.Process == c.Process(), nil
+	return thread.Record{}, r.refused(ctx, tx, claim.To())
 }
 
 func (r *runner) changeSQL(c store.Change) (string, []any, error) {

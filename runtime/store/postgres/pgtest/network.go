@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Network makes a cluster listen on the loopback's 127.0.0.1, too.
@@ -80,6 +81,30 @@ func (c *Cluster) Refused(t testing.TB) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// Refuses returns what waits until the server has logged a text once more than by now.
+func (c *Cluster) Refuses(t testing.TB, text string) (wait func()) {
+	t.Helper()
+	times := func() int {
+		log, err := os.ReadFile(c.Log())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(log), text)
+	}
+	before := times()
+	return func() {
+		t.Helper()
+		over := time.After(startWait)
+		for times() == before {
+			select {
+			case <-over:
+				t.Fatalf("nobody is refused: %s", text)
+			case <-time.After(5 * time.Millisecond): // a log tells nobody
+			}
+		}
+	}
 }
 
 // freePort is a port of the loopback that nobody listens on. A server can not be told to

@@ -66,7 +66,10 @@ func playThread(args []string) error {
 		return err
 	}
 	if os.Getenv(socketVar) == "" {
-		return errors.Join(p.claim(), p.end(thread.Completed))
+		if err := p.claim(); err != nil {
+			return err
+		}
+		return p.end(thread.Completed)
 	}
 	var err error
 	if p.conn, err = net.Dial("unix", os.Getenv(socketVar)); err != nil {

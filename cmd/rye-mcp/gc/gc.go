@@ -52,7 +52,10 @@ func isThread(args []string) bool {
 }
 
 // keeper sets after each collection when the next one is.
-type keeper struct{ most, now atomic.Int64 } // percent
+type keeper struct {
+	most, now atomic.Int64 // percent
+	collected atomic.Bool
+}
 
 func newKeeper(percent int64) *keeper {
 	k := &keeper{}
@@ -68,6 +71,7 @@ func (k *keeper) watch() {
 }
 
 func (k *keeper) afterCollection() {
+	k.collected.Store(true)
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	// The heap of now has garbage in it that is not swept yet.
@@ -76,11 +80,15 @@ func (k *keeper) afterCollection() {
 	k.watch()
 }
 
-// settle is afterCollection for a thread that lives on.
+// settle is afterCollection for a thread that lives on. What its start has left is given
+// back once: Go keeps lists of its memory for every second collection, so that another
+// one makes the process larger.
 func (k *keeper) settle() {
 	k.most.Store(settledPercent)
 	k.set(settledPercent)
-	debug.FreeOSMemory()
+	if !k.collected.Load() {
+		debug.FreeOSMemory()
+	}
 }
 
 func (k *keeper) set(percent int64) {

@@ -39,6 +39,28 @@ func TestSettle(t *testing.T) { //nolint:paralleltest // the percentage is the p
 	}
 }
 
+// TestSettleCollectsOnce: a thread that has collected is not made to do so again.
+func TestSettleCollectsOnce(t *testing.T) { //nolint:paralleltest // collections are the process's
+	before := debug.SetGCPercent(-1)
+	defer debug.SetGCPercent(before)
+	k := newKeeper(firstPercent)
+	for _, collects := range []bool{true, false} {
+		k.collected.Store(!collects)
+		had := collections()
+		k.settle()
+		debug.SetGCPercent(-1)
+		if got := collections() > had; got != collects {
+			t.Errorf("after a collection: %t; collects: %t", !collects, got)
+		}
+	}
+}
+
+func collections() uint32 {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return memory.NumGC
+}
+
 // TestPercentFor: a small heap is left alone until it has 12 MB, and a large one grows
 // by half.
 func TestPercentFor(t *testing.T) {

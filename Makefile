@@ -15,7 +15,7 @@ build: ## build ./rye-mcp, without cgo as it is published
 dist: ## what is published: binaries, bundles, server.json and checksums in ./dist
 	go run ./cmd/dist
 
-test: ## run the tests
+test: ## run all tests; go test -short ./... is done in a third of the time
 	go test ./...
 
 race: ## run the tests under the race detector

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -324,6 +325,7 @@ func codeOf(text string) tool.Code {
 // and unknown ones. Each call succeeds or is refused clearly, and at the end registry,
 // ledger, folders, renderings, chains and messages agree.
 func TestAllAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for seed := range sized(1, 2*max(1, soakMinutes())) {
 		approval := []string{"ask", "none"}[seed%2]

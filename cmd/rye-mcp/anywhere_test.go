@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
@@ -48,6 +49,7 @@ func (p *place) machine(name string) (env []string) {
 // TestRecordsFromAnywhere: records that a thread has left on one machine are shown,
 // verified and deleted from another.
 func TestRecordsFromAnywhere(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, toldAnywhere)
 	p.write("large.txt", []byte(strings.Repeat("a line of many words that are read\n", 3000)))
@@ -86,6 +88,7 @@ func TestRecordsFromAnywhere(t *testing.T) {
 // TestOneKeyForAll: a machine with another key than the one that signs what a project's
 // threads leave is told so, and store.key makes it one of them.
 func TestOneKeyForAll(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, toldAnywhere)
 	p.write("large.txt", []byte("a line\n"))

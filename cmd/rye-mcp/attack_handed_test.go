@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
@@ -22,6 +23,7 @@ import (
 
 // TestAttackHandedSettings: a program starts the process of a queued thread itself and hands it settings in which signatures do not count and the provider is a listener. The process refuses what thread.json does not name, and the thread stays in the queue.
 func TestAttackHandedSettings(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	var heard atomic.Int64
 	listener := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -72,6 +73,7 @@ func (p *place) wantNoFile(name string) {
 // TestAttackScriptAsModel: a repository makes a script its default model, and the user's anthropic provider too, so that the user's own signed directive runs the script's commands.
 // The user's provider is asked as before, and the start says what was left out.
 func TestAttackScriptAsModel(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const script = "turns:\n  - {times: 1, tool_calls: [{name: rye_bash, input: {command: touch pwned}}]}\n  - {text: Done.}\n"
 	p := stranger(t, says, map[string]string{
@@ -108,6 +110,7 @@ func TestAttackScriptAsModel(t *testing.T) {
 // TestAttackKeyToListener: a repository names GITHUB_TOKEN and ANTHROPIC_API_KEY as keys of providers whose address is on this machine, by file and by variable.
 // A listener there hears nothing from any command.
 func TestAttackKeyToListener(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	var heard atomic.Int64
 	listener := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
@@ -135,6 +138,7 @@ func TestAttackKeyToListener(t *testing.T) {
 // TestAttackThreadTrusts: a model with a shell accepts the settings of its project, also without its environment, sets one, trusts a key and replaces the person's.
 // The commands refuse below a thread, and nothing is accepted.
 func TestAttackThreadTrusts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const tries = `
 -- model.yaml --
@@ -186,6 +190,7 @@ func TestAttackMoneyOfAFolder(t *testing.T) {
 // TestSettingsAreReadWhenNeeded: a server that runs notices what its user accepts,
 // and takes back, and the event of a thread's start says what was left out then.
 func TestSettingsAreReadWhenNeeded(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := stranger(t, says, map[string]string{"agent/resilience.yaml": "limits:\n  depth: 9\n"})
 	h := p.serve()

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	home "github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -178,6 +179,7 @@ func (p *place) wantTold(want string) {
 
 // TestAttackCommittedState: a repository commits its state with a queued thread that has every right and is not signed. It is left as it is and named, and nothing of it runs.
 func TestAttackCommittedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	state := placetest.Dir(p.dir)
@@ -191,6 +193,7 @@ func TestAttackCommittedState(t *testing.T) {
 
 // TestAttackSignedState: a repository commits state that its author's own state key signed, place and all. It is a stranger's to everybody else, and their own threads are kept beside it.
 func TestAttackSignedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	state := placetest.Dir(p.dir)
@@ -232,6 +235,7 @@ func (p *place) ownThread() {
 
 // TestAttackCopiedState: state that its own user has published comes back in a repository, at another path. It is a copy, and is left as it is.
 func TestAttackCopiedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -253,6 +257,7 @@ func TestAttackCopiedState(t *testing.T) {
 
 // TestMovedState: a project that is moved to another folder keeps its threads.
 func TestMovedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -266,6 +271,7 @@ func TestMovedState(t *testing.T) {
 
 // TestAttackArrivedQueue: published state of a project that is gone comes back in a repository, genuine to the last byte and with a thread in the queue. The threads are the user's, and the one in the queue is cancelled.
 func TestAttackArrivedQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -303,6 +309,7 @@ func (p *place) enqueue() {
 
 // TestAttackPlaceDocument: a repository commits the user's own place document, from published state, beside a queued thread of its author. The place is not here, and nothing of it runs.
 func TestAttackPlaceDocument(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -321,6 +328,7 @@ func TestAttackPlaceDocument(t *testing.T) {
 
 // TestAttackReplacedDatabases: registry, ledger or both are replaced by others, in which a thread of the attacker is queued. They lack the mark of the place, are set aside, and only threads with signed folders come back.
 func TestAttackReplacedDatabases(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, files := range [][]string{{"registry.db"}, {"budget_ledger.db"}, {"registry.db", "budget_ledger.db"}} {
 		t.Run(strings.Join(files, " and "), func(t *testing.T) {
@@ -352,6 +360,7 @@ func TestAttackReplacedDatabases(t *testing.T) {
 
 // TestAttackReplacedState: while a server has the state open, a checkout puts a stranger's in its place, with a thread in the queue. The server leaves it as it is and keeps the user's next threads beside it, and nothing of it runs.
 func TestAttackReplacedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -388,6 +397,7 @@ func TestAttackReplacedState(t *testing.T) {
 
 // TestAttackReplacedThreadJSON: the thread.json of the user's own thread is replaced, by one that is not signed, or is a genuine one of another place. The thread does not verify.
 func TestAttackReplacedThreadJSON(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -424,6 +434,7 @@ func TestAttackReplacedThreadJSON(t *testing.T) {
 
 // TestAttackLockFiles: a repository commits lock files that name a living process. They keep nobody from anything and make no thread count as alive.
 func TestAttackLockFiles(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	state := placetest.Dir(p.dir)
@@ -437,6 +448,7 @@ func TestAttackLockFiles(t *testing.T) {
 
 // TestAttackLinkedState: a repository commits a symbolic link to the state of another project of its user, as .ai, .ai/state or .ai/state/threads. It is not followed, and that project stays as it is.
 func TestAttackLinkedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, link := range []string{".ai", ".ai/state", ".ai/state/threads"} {
 		t.Run(link, func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // wish is what a stranger would like a model to read as the words of rye-mcp.
@@ -43,6 +45,7 @@ func answerOf(h *host, tool string, arguments args) string {
 // TestAttackWordsAsNames: a repository writes instructions for models where names belong, as keys and ids in its settings, as elements, attributes and keys of its items, and as names of its files.
 // Warnings and errors say where such a name stands and how long it is, and never repeat it.
 func TestAttackWordsAsNames(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	quoted := `"` + wish + `"`
 	p := stranger(t, says, map[string]string{
@@ -182,6 +185,7 @@ var personsFiles = map[string]string{
 // are answered: none names a command that changes what is trusted, but those for
 // people.
 func TestModelsAreToldNoTrustingCommand(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	eachSource(t, []string{"mcp", "orchestrator", "runtime", "tools", "spaces"}, func(path string, set *token.FileSet, file *ast.File) {
 		if personsFiles[path] != "" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
@@ -40,6 +41,7 @@ func throughThreads(t *testing.T, env ...string) *place {
 // threads, who listens) is encrypted and shows the certificate that settings of libpq name:
 // the server takes no other, and has turned nobody away.
 func TestStoreTLS(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	root := pgtest.NewAuthority(t)
 	c := pgtest.Start(t, pgtest.Options{Network: &pgtest.Network{
@@ -69,6 +71,7 @@ func TestStoreTLS(t *testing.T) {
 // TestStorePooler: threads and workers run through a pgbouncer in session mode; one in
 // transaction mode is refused, with what to do.
 func TestStorePooler(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Shared(t)
 	database, _, _ := strings.Cut(strings.TrimPrefix(c.Database(t), "postgres://rye@/"), "?")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // corpusModel returns what is declared, and starts the child it is told to.
@@ -56,6 +57,7 @@ type seen struct{ system, before, after, tools string }
 // The directives of the corpus about context show the markers that their authors
 // describe, and no others.
 func TestCorpusContext(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	corpus, err := corpusDir()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -67,6 +68,7 @@ func (p *place) crowd(n int) (stateDir string, ids []thread.ID) {
 // not ended and the budgets are compared, and it is said that there are more. With all,
 // every kind of disagreement of the oldest is found, and progress is told.
 func TestReconcileOfMany(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, fmt.Sprintf(loaded, 10))
 	state, ids := p.crowd(1100)

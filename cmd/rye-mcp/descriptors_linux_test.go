@@ -12,12 +12,14 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestNoDescriptorsLeft takes from a running server every file descriptor that
 // is not open yet. Calls that need one are refused with the reason, nothing is
 // lost, and when descriptors are free again everything works.
 func TestNoDescriptorsLeft(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, fmt.Sprintf(loaded, 10))
 	h := p.serve()

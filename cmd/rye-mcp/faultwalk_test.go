@@ -24,6 +24,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	home "github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
@@ -309,6 +310,7 @@ func (p *place) wantCallsOr(want int, died func() bool) {
 // server. Without a soak somebody dies at the sampled steps alone, once, and scenarios come to
 // all the others.
 func TestFaultWalk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	var chosen, come, seen sync.Map // steps
 	at := make(chan struct{}, runtime.GOMAXPROCS(0))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the first requests in testdata/first")
@@ -68,6 +69,7 @@ func (r *recorded) run(directive string, more args) []scripted.Recorded {
 
 // The first request of a thread is what all that directives say comes down to.
 func TestFirstRequest(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	archive, err := os.ReadFile(filepath.Join("testdata", "first", "project.txtar"))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const farProject = `
@@ -163,6 +164,7 @@ func (f *far) gone(id thread.ID) {
 // from two machines that have nothing in common with it but the server and the key: an
 // editor and a terminal. Each step is looked at from the other one.
 func TestEverythingFromAnywhere(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := &far{place: newTeam(t, farProject)}
 	f.terminal, f.worker = f.clone("terminal"), f.clone("builder", "ANTHROPIC_API_KEY="+testKey)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // greeting is a project whose one directive greets.
@@ -32,6 +33,7 @@ turns:
 // settings of is left for a worker that has them, too: one that gets them while it works, and
 // where it is one on the worker's machine, while that answers.
 func TestKeysAreTheWorkers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here := newTeam(t, greeting)
 	here.provider("own", here.model.url, "")

@@ -12,11 +12,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestWorkspaceOfACommitThatLacks: a worker whose checkout lacks the commit that a workspace
 // builds upon leaves the thread, and status says what to do, until it has fetched that.
 func TestWorkspaceOfACommitThatLacks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -56,6 +58,7 @@ func TestWorkspaceOfACommitThatLacks(t *testing.T) {
 // that sees it; that of a killed worker is told to be there, and comes with that worker. Until
 // then nobody else goes on without it.
 func TestWorkspaceOfTheKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

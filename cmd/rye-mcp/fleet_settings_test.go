@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestSettingsOfTheStart: a worker whose user has accepted other settings of the project than
 // the starter's leaves the thread, and it is told why; one with the same takes it. What only
 // stands in a checkout makes no difference.
 func TestSettingsOfTheStart(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here := newTeam(t, greeting+`
 -- .ai/config/agent/resilience.yaml --

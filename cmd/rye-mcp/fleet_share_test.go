@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // sharers is a project of a thread with a workspace, and a child that works in it. Each looks
@@ -90,6 +91,7 @@ func (p *place) childOf(h *host, id thread.ID) (child thread.ID) {
 // worker that has that, though another has slots free; what it changes after its parent has
 // ended is shown and applied elsewhere all the same.
 func TestSharedWorkspaceStaysThere(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

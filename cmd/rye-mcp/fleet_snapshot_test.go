@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
@@ -43,6 +44,7 @@ turns:
 // that has started it, whatever lies in the checkout there; status and show name them. Where
 // the server has them altered, or not at all, no machine runs the thread, and it says why.
 func TestItemsOfTheStart(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here := newTeam(t, sayer)
 	changed := func(name string) *place {

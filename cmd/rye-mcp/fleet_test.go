@@ -7,11 +7,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestFleet runs testdata/fleet: scripts as those of TestScript, whose threads are kept on a
 // PostgreSQL server.
 func TestFleet(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "fleet"),

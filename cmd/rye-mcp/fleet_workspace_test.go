@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/changeset"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // changer is a project whose one directive changes a file by what it finds in it.
@@ -36,6 +37,7 @@ turns:
 // started it, committed there alone, uncommitted and untracked; what it has left is shown and
 // applied where it was started.
 func TestWorkspaceTravels(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

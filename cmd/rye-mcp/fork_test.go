@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const forkedProject = `
@@ -70,6 +71,7 @@ func asked(t *testing.T, r scripted.Recorded) (system string, blocks []string) {
 // TestForkAsksTheSame: what a copy asks first is, byte for byte, what its source asked
 // after the same turn, and the message.
 func TestForkAsksTheSame(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	r := newRecorded(t, forkedProject)
 	requests := r.run("look", nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // shownFile is a file that a guide shows.
@@ -87,6 +88,7 @@ func TestGuideHTTPTool(t *testing.T) {
 
 // The tool that the guide shows as confined uses a key that it does not have.
 func TestGuideConfinedTool(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed here; install it to run this test")

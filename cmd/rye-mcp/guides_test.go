@@ -15,6 +15,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // Guides are the knowledge items rye/guides/* of the system space. Each block of code in
@@ -90,6 +92,7 @@ func codeBlocks(source string) []block {
 
 // TestGuides runs what the guides and the README show.
 func TestGuides(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for topic, source := range guides(t) {
 		t.Run(topic, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // canary stands in the files outside a hostile project; no answer may show it.
@@ -108,6 +109,7 @@ func yamlBomb() []byte {
 // TestAttackHostileFolder: every file and folder of a cloned project's .ai is a trap: garbage, bombs, pipes, links out, committed state, settings that
 // name the attacker's host and scripts. Every command and call that only looks runs nothing, sends nothing, and reads and changes nothing outside.
 func TestAttackHostileFolder(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHostile(t)
 	whole := soakMinutes() > 0

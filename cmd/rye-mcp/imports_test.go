@@ -156,6 +156,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"spaces/regular", module, "a file is opened without knowing what it is"},
 	{"spaces/configfile", module, "files of other programs are bytes"},
 	{"spaces/disktest", module, "a disk knows nothing of what is on it"},
+	{"spaces/longtest", module, "how long a test takes is said by the test"},
 	{"spaces/itemfile", "tools", "files of items know no tools"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph/langgraphtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
@@ -39,6 +40,7 @@ func (p *place) worker(name string, env []string) {
 // mirror, whichever machine starts, runs or deletes them; with a worker of that machine
 // nobody there does anything for it.
 func TestMirroredFromAnywhere(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	mirrorFromAnywhere(t, langgraphtest.New(t).Setting())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph/langgraphtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
@@ -25,6 +26,7 @@ type killedSender struct {
 // thread: made, a turn, ended, deleted. The next sender, here a person's sync, brings the
 // copy to what the thread is, with everything once.
 func TestKilledSender(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for kept, killed := range map[string][]killedSender{
 		"files": {{mirror.CrashCreated, 1}, {mirror.CrashState, 2}}, "postgres": {{mirror.CrashState, 1}, {mirror.CrashPatched, 2}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph/langgraphtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const mirroredProject = `
@@ -143,6 +144,7 @@ func followMirror(t *testing.T, url string) {
 // TestMirrored follows threads on a server of tests; TestMirroredByLangGraph does on
 // LangGraph's own.
 func TestMirrored(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	followMirror(t, langgraphtest.New(t).Setting())
 }
@@ -162,6 +164,7 @@ func TestMirroredByLangGraph(t *testing.T) {
 // TestMirrorAway: threads run while the server is away, which people are told, and all of
 // them are there when it is back.
 func TestMirrorAway(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := langgraphtest.New(t)
 	s.Fault(func(w http.ResponseWriter, _ *http.Request) bool {

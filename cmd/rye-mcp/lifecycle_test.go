@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -136,6 +137,7 @@ var steps = []step{
 // with kills between, and looks after each step whether registry, folders, ledger and
 // chains are what the model says. The seed and the steps are told when it fails.
 func TestLifeCycle(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	walks, length := sized(2, 40), sized(32, 150)
 	for seed := range walks {

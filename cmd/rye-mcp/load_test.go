@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -110,6 +111,7 @@ func sized(usual, soak int) int {
 // and many calls of a client in flight on one pipe meanwhile. Then all waits
 // wake.
 func TestAliveAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const (
 		databases = 25 // files at most; nothing stays open for each thread or call
@@ -178,6 +180,7 @@ func allActive(h *host) []view.Summary {
 // TestQueue starts far more threads than may run, through several servers.
 // Never more run than may.
 func TestQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const running = 4
 	threads := sized(24, 2000)
@@ -197,6 +200,7 @@ func TestQueue(t *testing.T) {
 // TestOrder queues threads of several servers for the only slot.
 // They run in the order in which they were started.
 func TestOrder(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	threads := sized(12, 60)
 	p := newPlace(t, fmt.Sprintf(loaded, 1))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // addressOfExamples is the database that texts name.
@@ -17,6 +18,7 @@ const addressOfExamples = "postgres://rye@db.example/rye?sslmode=verify-full"
 // TestMoreThanOneMachine does what the README shows for a team: threads move to a server,
 // and those that another machine starts run on a worker.
 func TestMoreThanOneMachine(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	source, err := os.ReadFile(readmePath)
 	if err != nil {

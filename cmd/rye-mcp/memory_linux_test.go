@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestMemoryOfAnswers: a thread whose model answers in 80 000 small pieces, or with as
@@ -22,6 +23,7 @@ import (
 // word, and so does the server that passes the answer on. Its transcript is little
 // longer than the answer.
 func TestMemoryOfAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if underRace {
 		t.Skip("the race detector needs memory of its own")

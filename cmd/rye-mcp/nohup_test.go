@@ -5,11 +5,14 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestUnderNohup runs the script about SIGHUP where the signal is ignored, as it is
 // in some CI: it must neither hang nor say anything else.
 func TestUnderNohup(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	program, err := os.Executable()
 	if err != nil {

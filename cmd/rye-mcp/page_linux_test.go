@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // browser is a program that keeps its arguments and environment, and stays until the file
@@ -35,6 +36,7 @@ exec 3<>/dev/tcp/127.0.0.1/$P && printf 'POST /ui/api/exchange HTTP/1.1\r\nHost:
 
 // TestAttackAddressOfTheBrowser: a thread reads the address with the code out of the arguments of the browser, before the browser has used it, and asks for its token. It is told that a thread is no person, the code stays good for the browser, and neither arguments nor environment of any process have the token or a key.
 func TestAttackAddressOfTheBrowser(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	command, err := json.Marshal(thief)
 	if err != nil {

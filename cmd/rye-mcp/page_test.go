@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // lookedAt is a project whose threads greet, ask when they have had one turn, or are held.
@@ -182,6 +183,7 @@ func (s *pageServer) awaitRow(id thread.ID, wanted func(*board.Row) bool) *board
 // program, reads what they did, and takes receipt and recording along. All of it is in the
 // log, and the token is not.
 func TestPage(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, lookedAt)
 	p.mustCLI(p.dir, "keys", "generate")

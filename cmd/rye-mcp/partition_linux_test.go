@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // patientDirective is a directive of machines whose network is cut: what dies is tried again.
@@ -291,6 +292,7 @@ func (p *partition) cutFor(m *machine, length time.Duration, which ...link) {
 // has no network for 4 seconds. In the end all that was started has completed, no thread was
 // had by two, and the money is exact.
 func TestPartition(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if !ownNetwork(t) {
 		return
@@ -353,6 +355,7 @@ func (p *partition) torment(seed uint64) {
 
 // TestPartitionUnfenced: with the fence taken away the same ends with threads that two had.
 func TestPartitionUnfenced(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if !ownNetwork(t) {
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
@@ -21,6 +22,7 @@ import (
 // replaced. The next call finds what is there now and starts threads in it, again
 // and again.
 func TestReopenedState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, fmt.Sprintf(loaded, 10))
 	p.model.release()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
@@ -258,6 +259,7 @@ func (l *load) ask(t *testing.T, query string) string {
 // end, as often as pgbench says it. With RYE_SOAK_MINUTES it measures a server: see the guide
 // scaling, whose numbers come from here.
 func TestLoadReplay(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if minutes := os.Getenv("RYE_SOAK_MINUTES"); minutes != "" {
 		measureLoad(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const ledProject = `
@@ -113,6 +114,7 @@ func (p *place) listed(dir string) []string {
 // puts threads together once, but in a soak. All threads of the recording are there
 // afterwards, or none, and another import brings the rest.
 func TestImportWalk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p, recording := recordedLead(t)
 	for _, at := range replay.Crashpoints() {
@@ -156,6 +158,7 @@ func (p *place) killImport(t *testing.T, recording string, at thread.Crashpoint,
 // Four processes import the same at once: each says that it has, or that another one
 // does.
 func TestImportAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p, recording := recordedLead(t)
 	dir := t.TempDir()
@@ -198,6 +201,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 // TestAttackRecordingRuns: a repository commits recordings whose threads ran commands, started threads and fired hooks at every event, for somebody who tests it. The replay runs none of that, asks no model, and changes no file of the project.
 func TestAttackRecordingRuns(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p, recording := recordedLead(t)
 	ran, err := os.ReadFile(filepath.Join(p.dir, "ran.txt"))
@@ -228,6 +232,7 @@ func TestAttackRecordingRuns(t *testing.T) {
 
 // TestAttackRecordingOfStranger: a repository commits recordings that a stranger has signed, and a link to a file outside. They are refused by the key, the link is not followed, and the command fails.
 func TestAttackRecordingOfStranger(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	stranger, recording := recordedLead(t)
 	p := newPlace(t, ledProject)

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -92,6 +93,7 @@ func updated(uri string) string { return "notifications/resources/updated " + ur
 // and end, in state that is replaced meanwhile. It is told of each, and what it reads then
 // says so.
 func TestResourcesFollowThreads(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, fmt.Sprintf(loaded, 10))
 	h := p.serve()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
@@ -25,6 +26,7 @@ var scriptsOnPostgres = []string{"cli_stop", "resume_mcp", "thread_delete", "thr
 // TestScriptPostgres: commands do the same where the rows of threads are on a server. The
 // scripts of testdata/postgres are about the server itself.
 func TestScriptPostgres(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	pgtest.Shared(t)
 	files, err := filepath.Glob(filepath.Join("testdata", "postgres", "*.txtar"))
@@ -99,6 +101,7 @@ func (p *place) ryes(env []string, args ...string) string {
 // by, and so is memory: nothing of it is left in the old place, and nothing that was
 // forgotten comes back.
 func TestStoreMigrateKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	url := pgtest.Server(t)
 	p := newPlace(t, storeProject)

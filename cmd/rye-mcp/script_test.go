@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
 	_ "github.com/rye-mcp/rye-mcp/cmd/rye-mcp/confined" // tests run themselves as commands of tools
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 )
 
@@ -38,7 +39,13 @@ func TestMain(m *testing.M) {
 // ANTHROPIC_BASE_URL names it, and MODEL_ADDRESS its host and port.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, scriptParams())
+	params := scriptParams()
+	all, err := filepath.Glob(filepath.Join(params.Dir, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	params.Dir, params.Files = "", longtest.Sample(all, 10)
+	testscript.Run(t, params)
 }
 
 func scriptParams() testscript.Params {

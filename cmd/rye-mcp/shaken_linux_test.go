@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
@@ -147,6 +148,7 @@ func (s *shaken) wantWorked(fault string, lost bool, ids []thread.ID) {
 // queued. All of them complete, or say that an answer was lost; nobody has a thread that another has, what they leave verifies
 // and the money is exact.
 func TestServerFaultsUnderWorker(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newShaken(t)
 	schema := s.schema()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -24,6 +25,7 @@ const signalEvery = 40 * time.Millisecond
 // server is spared. Afterwards every suspended thread can be killed, no row is stuck,
 // nothing is left, and parents that waited were told.
 func TestSignals(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
 	if rounds == 0 {

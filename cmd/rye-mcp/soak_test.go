@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // soakVariable says how many minutes TestSoak works, and that the other tests
@@ -66,6 +67,7 @@ type soak struct {
 // as it must be when the work rests. Then all threads are deleted, and nothing may be
 // larger than after the first minute.
 func TestSoak(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
 	if rounds == 0 {

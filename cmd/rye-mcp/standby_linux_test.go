@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // pair is a project whose threads are on a server that another one follows. Every machine
@@ -99,6 +100,7 @@ func (p *pair) logged(machine string) string {
 // another run. What the first has got from its model meanwhile it writes nowhere, it ends, and
 // its log says what it has spent.
 func TestStandbyPromotedUnderRunner(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPair(t, unconfigured())
 	p.workOn("poor", append(p.machine("poor"), noKey)) // for whose sake threads are queued
@@ -231,6 +233,7 @@ func (p *pair) grows(id thread.ID, than int64) (size int64) {
 // ago. The run goes on, and the server gets again what it lacks: one transcript without a
 // hole, and the money of all turns.
 func TestStandbyPromotedUnderTurn(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPair(t, threeSteps)
 	first := p.work("one")
@@ -265,6 +268,7 @@ func TestStandbyPromotedUnderTurn(t *testing.T) {
 // still queued that the only worker runs. That worker takes it again, under another run; what it
 // ran before writes nothing more, and the money is that of one.
 func TestStandbyPromotedUnderOneWorker(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPair(t, unconfigured())
 	one := p.work("one")

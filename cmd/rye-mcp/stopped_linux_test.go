@@ -10,12 +10,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestStopped suspends a server in the middle of a call, and a thread. Others
 // go on; what is continued goes on as well, and what stays suspended can be
 // killed.
 func TestStopped(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, fmt.Sprintf(loaded, 10))
 	one, other := p.serve(), p.serve()

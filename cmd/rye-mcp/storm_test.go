@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // wire is a server process whose lines a test writes itself.
@@ -131,6 +132,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 // lines of 12 MB, while its threads run. Every sensible request is answered
 // once, and server and threads live on.
 func TestStorm(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const every = 100 // messages to a sensible one
 	messages := sized(10_000, 10_000)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	home "github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -48,6 +49,7 @@ func (p *place) asides() []string {
 
 // TestAttackPublishedQueue: state of an earlier version, which its user published with a thread in the queue, comes back in a repository. Its threads become the user's records, and the one in the queue is ended with how to start it again.
 func TestAttackPublishedQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.queued(placetest.Dir(p.dir))
@@ -81,6 +83,7 @@ func TestAttackPublishedQueue(t *testing.T) {
 // TestTakeOverKilled ends the process that takes state over after each step. The next
 // one makes it whole, and nothing is lost.
 func TestTakeOverKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, point := range append(home.Crashpoints(), home.CrashDatabases) {
 		t.Run(string(point), func(t *testing.T) {
@@ -109,6 +112,7 @@ func TestTakeOverKilled(t *testing.T) {
 // TestTakeOverAlive: while a thread of the earlier version runs, the databases it
 // works with stay in their place.
 func TestTakeOverAlive(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	state := placetest.Dir(p.dir)
@@ -133,6 +137,7 @@ func TestTakeOverAlive(t *testing.T) {
 // TestAdoptState: a person can believe what threads of another key have left, and
 // sees before what that means. Nothing of it is started.
 func TestAdoptState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
@@ -169,6 +174,7 @@ func TestAdoptState(t *testing.T) {
 // TestServerBeforeKey: a server that was started before there was any key runs
 // threads, signs them, and goes on when the item key is made or replaced.
 func TestServerBeforeKey(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	p.write(".ai/directives/own.md", []byte("# Own\n\n```xml\n<directive name=\"own\" version=\"1.0.0\"><metadata><description>Own work</description>"+
@@ -202,6 +208,7 @@ func TestServerBeforeKey(t *testing.T) {
 // TestNoUserSpace: without a user space that can be written looking works, and a
 // start says what to do.
 func TestNoUserSpace(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newVictim(t)
 	keys := filepath.Join(p.home(), ".ai", "config", "keys")

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const askingProject = `
@@ -153,6 +154,7 @@ func (p *place) asking() (id string) {
 // A thread that asks is shown, answered with two keys, and ends for it; q gives the
 // terminal back.
 func TestTopAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, askingProject)
 	id := p.asking()
@@ -173,6 +175,7 @@ func TestTopAnswers(t *testing.T) {
 
 // However the looking ends, the terminal is as it was and the thread still asks.
 func TestTopEnds(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, askingProject)
 	id := p.asking()
@@ -200,6 +203,7 @@ func TestTopEnds(t *testing.T) {
 
 // Where nothing can be drawn, the threads are lines.
 func TestTopLines(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, askingProject)
 	id := p.asking()

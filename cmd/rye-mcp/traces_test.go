@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/telemetry"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // collector is an endpoint of OTLP that keeps what it is sent.
@@ -126,6 +127,7 @@ turns:
 // nothing, and is that of who has started it. The credentials of the endpoint are in no
 // environment.
 func TestTraceOverProcesses(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const header = "credential-of-the-endpoint"
 	c, p := newCollector(t), tracedPlace(t)
@@ -176,6 +178,7 @@ func (p *place) holding(text string) (found []string) {
 // A sender is killed when its spans were accepted and nothing says so yet. The next one
 // sends the same again: nothing is there twice.
 func TestTracesAfterAKill(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, point := range []struct {
 		at    string
@@ -208,6 +211,7 @@ func TestTracesAfterAKill(t *testing.T) {
 // TestAttackProjectSetsEndpoint: a repository names an endpoint for traces in its settings and in its .env, which the person accepts.
 // The listener there hears nothing, and nothing is noted to be sent.
 func TestAttackProjectSetsEndpoint(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := newCollector(t)
 	p := stranger(t, says, map[string]string{

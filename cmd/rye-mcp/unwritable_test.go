@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // nobody is a user without rights, where there is one to become.
@@ -126,6 +128,7 @@ var startAThread = []string{"run", "rye/demo/worker", "--input", "part=x"}
 // TestUnwritable: what rye-mcp has to write to may not be written to. It says what
 // that is and what to do about it.
 func TestUnwritable(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, closed := range map[string][]string{
 		"project": {"project"}, "folder": {"project", ".ai"}, "user space": {"home"},
@@ -151,6 +154,7 @@ func TestUnwritable(t *testing.T) {
 
 // TestAttackAnothersState: the state of a project belongs to another user of the machine. It is left as it is, and the person is told whose it is.
 func TestAttackAnothersState(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files to another user")
@@ -189,6 +193,7 @@ func TestAttackAnothersState(t *testing.T) {
 // TestDatabaseOfAnother: a file of the user's own state was made by another, as a run
 // under sudo does. What is in the way is named.
 func TestDatabaseOfAnother(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files to another user")

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // retired are words that names do not have any more, with the word of the field
@@ -37,6 +39,7 @@ var retired = map[string]string{
 
 // TestWords keeps names to the words of the field.
 func TestWords(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	names := 0
 	eachSource(t, rooms, func(_ string, positions *token.FileSet, file *ast.File) {
@@ -62,6 +65,7 @@ var retiredText = regexp.MustCompile(`(?i)\bcarr(y|ies|ied|ying)(\s+[\w']+){0,3}
 // TestWordsOfTexts keeps comments, texts of the code and documents to the words
 // of the field.
 func TestWordsOfTexts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	texts := 0
 	check := func(where, text string) {

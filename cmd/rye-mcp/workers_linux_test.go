@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -201,6 +202,7 @@ func (f *fleetPlace) kept(id thread.ID) string {
 // of them alone. Another machine ends the thread, once. What goes on then writes nothing and
 // starts nothing, and the worker joins anew and works.
 func TestWorkerSuspended(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct{ worker, runner bool }{
 		"both": {true, true}, "the worker": {true, false},
@@ -250,6 +252,7 @@ func TestWorkerSuspended(t *testing.T) {
 // TestRunnerSuspended: a thread whose process alone is suspended is its worker's for as long
 // as that renews its lease, and goes on when the process does.
 func TestRunnerSuspended(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleetPlace(t)
 	f.work("one")
@@ -277,6 +280,7 @@ func TestRunnerSuspended(t *testing.T) {
 // process that heeds no signal too, before others take that for dead; when the server is
 // there again it joins anew, ends the thread and works.
 func TestWorkerCutOff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleetPlace(t)
 	link, through := pgtest.NewLink(t, f.url)
@@ -312,6 +316,7 @@ func (f *fleetPlace) aliveWorkers() (n int) {
 // TestWorkerToldTwice: the first SIGTERM lets a worker finish what it runs, and the second
 // ends that, too: the thread says how it has ended.
 func TestWorkerToldTwice(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleetPlace(t)
 	first := f.work("one")
@@ -351,6 +356,7 @@ func TestWorkerToldTwice(t *testing.T) {
 // TestWorkerWithoutKey: a thread is left to the worker that has the key of its provider.
 // While none has, its status says so; a worker that cannot take it does not wait for it.
 func TestWorkerWithoutKey(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleetPlace(t)
 	without := append(f.machine("poor"), "ANTHROPIC_API_KEY=")
@@ -374,6 +380,7 @@ func TestWorkerWithoutKey(t *testing.T) {
 // TestWorkerClocks: the clocks of the machines are days apart. What runs, and how long it is
 // kept, goes by the clock of the server: nobody takes a thread for dead or old.
 func TestWorkerClocks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleetPlace(t)
 	ahead := f.workOn("ahead", append(f.machine("ahead"), clockVariable+"=+75h"))
@@ -404,6 +411,7 @@ func TestWorkerClocks(t *testing.T) {
 // more, whose processes would refuse the tables, and leaves with an error that says so. The newer
 // one takes what is started from then on, by a server of the older version too.
 func TestWorkerNewer(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, folder := range []string{"migrations", "migrations/fleet"} {
 		t.Run(path.Base(folder), func(t *testing.T) {

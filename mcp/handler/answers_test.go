@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -84,6 +85,7 @@ var cutText = regexp.MustCompile(`(?s)^(.*)… \[\d+ more bytes: ([^\]]+)\]$`)
 // Long results are no failure: an answer keeps its room, begins with all states,
 // and each cut text names the call that reads the rest, to the byte.
 func TestLongResultsAreReadable(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newFolder(t, newFiles())
 	var texts []string
@@ -192,6 +194,7 @@ func TestSettingsWarningsAreToldOnce(t *testing.T) {
 // Names and forms that models reach for are taken where they can mean one thing
 // only.
 func TestForgivingCalls(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newFolder(t, newFiles())
 	id := ended(t, p, "done")[0]

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -88,6 +89,7 @@ func connectAsking(
 // While a client waits for a thread that asks, its person is asked; the answer
 // is that of the thread's question.
 func TestWaitAsksThePerson(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer servertest.Answer
@@ -199,6 +201,7 @@ func TestWaitTellsWhatWaits(t *testing.T) {
 // Whether a directive may do what nobody has accepted is a question to the
 // person before anything is started.
 func TestRiskIsAskedOfThePerson(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	risky := strings.Replace(greet, "<limits", "<permissions><execute><tool>rye.bash</tool></execute></permissions><limits", 1)
 	for name, c := range map[string]struct {
@@ -276,6 +279,7 @@ var handoffOf = thread.Question{
 // its person the form with the summary in it, and what the person does with it is the
 // answer.
 func TestHandoffAsksThePerson(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer servertest.Answer
@@ -352,6 +356,7 @@ func awaitAnswer(t *testing.T, p *Project, q thread.Question) {
 // TestHandoffNobodyAnswers: when the deadline of the question has passed the form is
 // withdrawn, and the wait goes on to the end of the thread.
 func TestHandoffNobodyAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, transport := range []servertest.Transport{servertest.Stdio, servertest.StreamableHTTP, servertest.SSE} {
 		t.Run(string(transport), func(t *testing.T) {

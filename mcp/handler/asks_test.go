@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -16,6 +17,7 @@ import (
 // the call that waits for the thread: with the question and with how it is answered.
 // Nothing answers here, so one that waited would end with the test's time.
 func TestQuestionsAreToldAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, transport := range servertest.Transports {
 		t.Run(string(transport), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -38,6 +39,7 @@ func newFiles(more ...string) map[string]string {
 // servertest checks every answer against the tool's output schema, its size,
 // and that text and structured content are the same.
 func TestCalls(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := connect(t, newFiles())
 	type args = map[string]any
@@ -199,6 +201,7 @@ func TestLongToolResults(t *testing.T) {
 // A hundred results are more than one answer can carry; the rest comes with
 // next_offset.
 func TestSearchManyItems(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	files := newFiles()
 	for i := range 120 {
@@ -227,6 +230,7 @@ func TestSearchManyItems(t *testing.T) {
 // However long their names are, a page of threads is passed on whole, and the
 // pages have every thread once.
 func TestListManyThreads(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const threads = 60
 	p := newProject(t, t.TempDir())

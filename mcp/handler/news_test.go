@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -98,6 +99,7 @@ func look(c *servertest.Client) servertest.Result {
 }
 
 func TestEndedSince(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, transport := range servertest.Transports {
 		t.Run(string(transport), func(t *testing.T) {
@@ -123,6 +125,7 @@ func TestEndedSince(t *testing.T) {
 
 // News that an answer reports itself stands nowhere else, then or later.
 func TestEndedSinceIsNotRepeated(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, call := range map[string]func(id thread.ID) map[string]any{
 		"wait_threads":      func(id thread.ID) map[string]any { return map[string]any{"thread_ids": []thread.ID{id}} },
@@ -190,6 +193,7 @@ func TestEndedSinceTellsOfQuestions(t *testing.T) {
 
 // TestAttackFloodOfEnds: hundreds of threads with long names end between two calls. Each answer tells at most 200 bytes of it, and the flood follows the client through one answer only.
 func TestAttackFloodOfEnds(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	n := newNewsroom(t)
 	c := n.client(os.Getpid())

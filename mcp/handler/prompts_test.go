@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
@@ -88,6 +89,7 @@ func request(t *testing.T, c *servertest.Client, method string, params map[strin
 }
 
 func TestPrompts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p, _ := newPrompting(t)
 	for _, protocol := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // chainOf registers threads that resume each other, all of which have ended.
@@ -54,6 +55,7 @@ func chainOf(t *testing.T, p *Project, length int) (ids []thread.ID) {
 // However long an answer is, its model is shown 12 000 bytes of it at most, and the
 // calls that it names read all of the rest.
 func TestAnswersAreReadInFull(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newFolder(t, newFiles(".ai/knowledge/long.md", "```yaml\nname: long\ntitle: Long\n```\n\n"+strings.Repeat("Wörter über \"alles\".\n", 15_000)))
 	texts := make([]string, 120)
@@ -193,6 +195,7 @@ var (
 // TestTypicalAnswers keeps what models read every day in testdata/answers.md, with its
 // length: each byte is in their context.
 func TestTypicalAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newFolder(t, newFiles())
 	ids, chain := endedAt(t, p, time.Unix(1_700_000_000, 0), "Hello Ada.", "Hello Bob.", "Hello Eve."), chainOf(t, p, 2)

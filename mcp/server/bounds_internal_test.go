@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestAttackMemoryOfMessages: a client sends messages as long as they may be that nest, repeat or are one long text, so that reading them costs far more than their size.
 // The memory that reading takes stays within a fixed multiple of the size, whatever its shape.
 func TestAttackMemoryOfMessages(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	longtest.Mark(t)
 	messages := map[string]string{}
 	for name, value := range alloctest.JSON(alloctest.Size(maxLine) - 1<<10) {
 		value = strings.ReplaceAll(value, "\n", " ")

@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestAttackRequestID: a client sends request ids, method names and tokens that are no UTF-8, or numbers that nothing can hold. Every answer is a line of valid JSON, with a null id where none can be given back.
 func TestAttackRequestID(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	long := strings.Repeat("x", 11<<20)
 	for given, id := range map[string]string{

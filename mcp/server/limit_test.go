@@ -9,9 +9,11 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 func TestTooManyInFlight(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const most = 1024
 	s, seen := newBlocking(most + 1)
@@ -44,6 +46,7 @@ func TestTooManyInFlight(t *testing.T) {
 }
 
 func TestOverlongLine(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const most = 10 << 20
 	pad := func(prefix, suffix string, n int) string {

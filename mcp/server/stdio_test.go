@@ -15,6 +15,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // newBlocking returns a server whose tool block tells the test about itself.
@@ -200,6 +201,7 @@ func TestStuckHandlerDelaysEndByGrace(t *testing.T) {
 // A client that does not read makes the server stop reading, and gets every
 // answer once it does read.
 func TestBackPressure(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		// Refusals, as they are answered before the next line is read; each is as

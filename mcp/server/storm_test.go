@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // Parts of a storm.
@@ -50,6 +51,7 @@ func stormMakers(r *rand.Rand) []func() string {
 // TestStorm sends 10 000 broken lines with calls between them and expects every
 // call to be answered, in full and once.
 func TestStorm(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	makers := stormMakers(rand.New(rand.NewPCG(1, 2)))
 	w := startWire(t, newServer())
@@ -90,6 +92,7 @@ func answerTo(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"resu
 // TestHTTPStorm is the same over HTTP, from several clients at once, with
 // connections that break off.
 func TestHTTPStorm(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const clients = 8
 	s, seen := newBlocking(clients)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // heard are the notifications of a client.
@@ -100,6 +101,7 @@ func TestNothingIsWatchedForClientsThatHaveGone(t *testing.T) {
 // TestAttackTooManySubscriptions: a client subscribes to more resources than one may, and listens to a hundred thousand.
 // Subscriptions that are too many are refused and the rest is told, and the server goes on.
 func TestAttackTooManySubscriptions(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, o := newOfferingServer()
 	h, option := hearing()

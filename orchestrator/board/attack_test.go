@@ -14,12 +14,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // TestAttackBoardOfHostileFiles: files of threads are replaced by nonsense, megabytes of one line, pipes, folders and links.
 // The board has a row of each that says what cannot be used, and all other rows are whole.
 func TestAttackBoardOfHostileFiles(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	whole := s.start("whole", "")
@@ -78,6 +80,7 @@ func (s *scene) damage(statement string, args ...any) {
 // TestAttackBoardOfHostileTexts: a model's words, a question and an error are megabytes of control characters, broken UTF-8 and text that turns round.
 // Each text of the board is valid UTF-8 of a bounded length.
 func TestAttackBoardOfHostileTexts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	hostile := strings.Repeat("\x1b[31m\xff\u202e<img onerror=x>😀\n", 50_000)

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // follow shows a board in the background. What is told comes through the channel, and no
@@ -163,6 +164,7 @@ func TestVersions(t *testing.T) {
 // TestVerified: what has ended is verified while somebody follows, again when its files
 // have changed, and no transcript is read twice for nothing.
 func TestVerified(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	good, bad, big := s.start("good", ""), s.start("bad", ""), s.start("big", "")

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -46,6 +47,7 @@ func (s *scene) answerTo(q thread.Question) *thread.Answer {
 }
 
 func TestApprove(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		decision thread.Decision
@@ -427,6 +429,7 @@ func TestParentIsTold(t *testing.T) {
 // TestRiskIsAsked: where the user wants that and the client can ask, the person
 // decides about a start that would only be warned of.
 func TestRiskIsAsked(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const asks = "risk: {ask: true}\n"
 	fails := func(err error) func(context.Context) (thread.Answer, error) {

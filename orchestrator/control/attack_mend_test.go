@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -33,6 +34,7 @@ func (s *scene) ended(root thread.ID) thread.ID {
 
 // TestAttackStrayFolders: the folder of threads is filled with thousands of directories that look like threads. A look goes through a thousand and says that there are more, and mending removes and believes none that holds a file of somebody.
 func TestAttackStrayFolders(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")

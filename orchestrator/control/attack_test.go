@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
@@ -116,6 +117,7 @@ func TestSpawnAttacksAreRefused(t *testing.T) {
 
 // A model gets what it may ask for within what its thread has.
 func TestSpawnAttacksGainNothing(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, _, stranger := attackScene(t)
 	above, err := s.folder(self).ReadMeta(s.c.Threads.Records.Seal())

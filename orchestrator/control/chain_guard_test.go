@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -23,6 +24,7 @@ import (
 // TestHandoffBelowHandedOver: a thread whose parent has handed over hands over all
 // the same, with what it has left, though the settings want the full limits.
 func TestHandoffBelowHandedOver(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {limits: fresh}\n")
@@ -46,6 +48,7 @@ func TestHandoffBelowHandedOver(t *testing.T) {
 // TestHandoffIsVouchedFor: neither a thread.json of another thread nor words that
 // nobody signed come to the successor, and nothing is left behind.
 func TestHandoffIsVouchedFor(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(s *scene, id, other thread.ID)
@@ -168,6 +171,7 @@ func TestResumeNeedsTheRightToStart(t *testing.T) {
 // TestResumeSpendsItsOwn: a thread resumes out of its own budget, and not out of
 // that of a thread which a person has resumed above the one it asks for.
 func TestResumeSpendsItsOwn(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	asks := s.start("idle", "")
@@ -219,6 +223,7 @@ func TestCircleOfPredecessors(t *testing.T) {
 // TestResumedFromFurtherBelow: a thread that hands over tells its successor of a
 // grandchild that it has resumed, which is its child now.
 func TestResumedFromFurtherBelow(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first := s.start("idle", "")

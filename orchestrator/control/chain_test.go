@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -22,6 +23,7 @@ import (
 // TestStopDuringHandoff cancels chains that move on meanwhile. They end, whichever
 // of their threads is named, and the answer names all of them.
 func TestStopDuringHandoff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	t.Run("before the end is decided", func(t *testing.T) {
 		t.Parallel()
@@ -80,6 +82,7 @@ func (s *scene) wantStopped(first, second, root thread.ID, below ...thread.ID) {
 // TestOrphansOfAChain: what the first of a chain has started is stopped when the
 // last dies, and goes on when a thread hands over and dies after it.
 func TestOrphansOfAChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -111,6 +114,7 @@ func TestOrphansOfAChain(t *testing.T) {
 // TestBelowAChain: a successor works with what the thread before has started, and a
 // start that names the thread before is the successor's.
 func TestBelowAChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -179,6 +183,7 @@ func TestForkOfAChain(t *testing.T) {
 // one whose handoff was decided and not carried out, one that was cut short, and
 // one that was resumed.
 func TestRebuildChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -249,6 +254,7 @@ func TestHandoffOfArtifacts(t *testing.T) {
 // TestLostSuccessor loses all there was of a successor: that is found, and the
 // thread before can be resumed.
 func TestLostSuccessor(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first := s.start("work", "")

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // A crash between the registry and thread.json leaves the two at odds; whoever
 // looks, and every sweep, makes them agree again.
 func TestEndIsCompleted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	looks := map[string]func(*scene, thread.ID) error{
 		"status": func(s *scene, id thread.ID) error { _, err := s.c.View.Status(s.ctx, id); return err },

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // compress compresses the transcript of a thread that has ended.
@@ -27,6 +28,7 @@ func (s *scene) compress(id thread.ID) {
 // TestCompressedThread: a thread whose transcript was compressed is checked, also by a
 // receipt and a copy of the compressed file alone, forked and resumed as any other.
 func TestCompressedThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	id := s.start("work", "")

@@ -26,6 +26,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -105,6 +106,7 @@ var firstChild = thread.NewID("work", testTime, 1)
 // The next look finds the thread dead and nothing reserved, and the id, or
 // the next one, can be used.
 func TestKilledSpawner(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed} {
 		t.Run(string(at), func(t *testing.T) {
@@ -140,6 +142,7 @@ func TestKilledSpawner(t *testing.T) {
 // TestKilledServer kills a spawner once the process of its thread runs. The
 // thread goes on, and another server sees it.
 func TestKilledServer(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{scheduler.CrashLaunched, scheduler.CrashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
@@ -163,6 +166,7 @@ func TestKilledServer(t *testing.T) {
 
 // TestDeadThread lets threads die in ways that leave different traces.
 func TestDeadThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -201,6 +205,7 @@ func TestDeadThread(t *testing.T) {
 // own; none of them acts on a signal. They end with the thread, and nobody else's
 // process does. What a thread that completes has left running on purpose goes on.
 func TestLeftovers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere a process's environment cannot be read")
@@ -264,6 +269,7 @@ func (s *scene) tool(id thread.ID, how string, env ...string) int {
 // TestOrphans kills a parent; what becomes of its children is the project's
 // choice.
 func TestOrphans(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for policy, want := range map[string]thread.State{"cancel": thread.Cancelled, "keep": thread.Running} {
 		t.Run(policy, func(t *testing.T) {
@@ -300,6 +306,7 @@ func TestOrphans(t *testing.T) {
 // TestSweepsAtOnce has several servers sweep many dead threads. One of them
 // cannot be settled, which keeps nobody from the others.
 func TestSweepsAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const threads, servers = 6, 3
 	s := newScene(t)

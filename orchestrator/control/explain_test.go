@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -32,6 +33,7 @@ func deciding(id, when, verdict string) string {
 }
 
 func TestExplainHooks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const (
 		never    = "{path: outputs.who, op: eq, value: x}" // after_step has no outputs

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/news"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -61,6 +62,7 @@ func (s *scene) told(words <-chan string, want string) {
 // News of a project are ends and questions: of threads that complete, of those that die
 // without a word, and of children only what they ask.
 func TestFollowNews(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("work", "")
@@ -80,6 +82,7 @@ func TestFollowNews(t *testing.T) {
 }
 
 func TestFollowChoice(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	mine := thread.Process{PID: os.Getpid(), Host: "here"}

@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -76,6 +77,7 @@ func turn(n int) *int { return &n }
 // TestFork copies a child of a running thread: the copy is a root with the rights, the
 // limits and the conversation of the child, which is as it was.
 func TestFork(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
@@ -235,6 +237,7 @@ func TestForkOfChain(t *testing.T) {
 // TestForkTooLong: a copy that runs gets of a conversation that does not fit what a
 // handoff gives; one that rests keeps all of it.
 func TestForkTooLong(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {resume_ceiling_tokens: 1000}\n")
@@ -256,6 +259,7 @@ func TestForkTooLong(t *testing.T) {
 // TestNoFork refuses what cannot be copied, says what to do instead, and leaves
 // nothing behind.
 func TestNoFork(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	s.write("directives/secretive.md", secretDirective)
@@ -334,6 +338,7 @@ func TestForkOfQueued(t *testing.T) {
 // TestForkByThread: the copy that a thread makes of one below it is its child, with a
 // budget out of its own, and may do what both may.
 func TestForkByThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -364,6 +369,7 @@ func TestForkByThread(t *testing.T) {
 // TestAttackForkWidens: a thread forks one that was started with more rights than it
 // has left. The copy may do what both may, and nothing else.
 func TestAttackForkWidens(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/loud.md", fmt.Sprintf(directive, "loud", "", startsAny+"<tool>rye.bash</tool>"))
@@ -468,6 +474,7 @@ func sampled(points []thread.Crashpoint) (some []thread.Crashpoint) {
 // TestForkSteps: a fork comes to the steps at which [TestKilledForker] kills, each once,
 // and to no other.
 func TestForkSteps(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -488,6 +495,7 @@ func TestForkSteps(t *testing.T) {
 // was, and what the copy has become is no other than a start leaves. Of the forks by a
 // thread it takes a sample.
 func TestKilledForker(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for i, walk := range forkWalks("", "") {
 		points := walk.points

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -72,6 +73,7 @@ func (s *scene) wantNothingHeld() {
 // each. The caller is told so, the source is as it was, and when there is room again
 // nothing is held and the same call does all of it.
 func TestFullDisk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if !disktest.Isolated(t) {
 		return

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/recording"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -24,6 +25,7 @@ import (
 // full on the way. It is told so, nothing is half done, and when there is room again the
 // same call does all of it.
 func TestFullDiskMends(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if !disktest.Isolated(t) {
 		return

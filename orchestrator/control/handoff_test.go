@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -61,6 +62,7 @@ func (s *scene) handOver(id thread.ID) thread.ID {
 // it is told what the last one of the chain came to, and money, artifacts and
 // child pass on.
 func TestHandoff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
@@ -177,6 +179,7 @@ func (s *scene) wantReceipt(id, child thread.ID) {
 
 // TestAttackFreshMoney: settings with limits: fresh let a thread that is limited to a few cents spend them again in each thread of its chain. Turns, tokens and time begin anew, and money does not.
 func TestAttackFreshMoney(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {limits: fresh}\n")
@@ -208,6 +211,7 @@ func (s *scene) reserved(id thread.ID) thread.Micros {
 
 // TestNoHandoff refuses what cannot be handed over, and leaves nothing behind.
 func TestNoHandoff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {max_chain: 1}\n")
@@ -238,6 +242,7 @@ func TestNoHandoff(t *testing.T) {
 // TestResumePastMaxChain: a thread cannot resume one that may not hand over any
 // more, and nothing is paid for; a person can, and handoffs are counted from there.
 func TestResumePastMaxChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {max_chain: 1}\n")
@@ -300,6 +305,7 @@ func TestHandoffGivenUp(t *testing.T) {
 // TestKilledHandoff kills a thread at each step of handing over. At most one of
 // the chain lives, whoever waits is told an end, and nothing stays reserved.
 func TestKilledHandoff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	undecided := []thread.Crashpoint{scheduler.CrashClaimed, continuation.CrashSuccessor, continuation.CrashHandedOver, continuation.CrashSeeded, continuation.CrashReady}
 	for _, at := range slices.Concat(undecided, finish.Crashpoints(), []thread.Crashpoint{scheduler.CrashLaunched, scheduler.CrashRecorded}) {

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -65,6 +66,7 @@ func TestHealth(t *testing.T) {
 // TestReconcile finds each kind of disagreement that files and ledger can have
 // with the registry, and nothing else.
 func TestReconcile(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -110,6 +112,7 @@ func TestReconcile(t *testing.T) {
 // TestClockJumps starts, ends and lists threads while the clock jumps an hour
 // back and forth.
 func TestClockJumps(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 2)
 	now := testTime

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -15,6 +16,7 @@ import (
 // over is called so with its successor. Nothing else of any of them changes; those that
 // there are none of are refused by what has become of them.
 func TestRename(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 3)
 	ended, died, deleted := s.start("idle", ""), s.start("idle", ""), s.start("idle", "")

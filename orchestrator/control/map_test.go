@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -93,6 +94,7 @@ var atTerminal = action.Caller{Person: true}
 // TestMapBounded runs a set of five, two at a time: the process in which one ends starts
 // the next. Money comes out of one reservation.
 func TestMapBounded(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	set := s.begunSet(ofItems(numbered(0, 5), 2))
@@ -137,6 +139,7 @@ func (s *scene) gone(id thread.ID) {
 // TestMapAgain runs a set of which one fails and one dies; the same call runs those two
 // alone, and then nothing.
 func TestMapAgain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	req := ofItems(numbered(0, 4), 4)
@@ -177,6 +180,7 @@ func TestMapAgain(t *testing.T) {
 // TestMapMoves kills what works of a set for which nobody waits: whoever moves the queue
 // starts the next, and settles the set in the end.
 func TestMapMoves(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	set := s.begunSet(ofItems(numbered(0, 2), 1))
@@ -198,6 +202,7 @@ func TestMapMoves(t *testing.T) {
 
 // TestMapKeys changes what a result depends on, one by one: what has changed runs again.
 func TestMapKeys(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, true)
 	file := filepath.Join(s.project, "a.txt")
@@ -243,6 +248,7 @@ func TestMapKeys(t *testing.T) {
 
 // TestMapDeleted deletes the thread of an item: that item alone runs again.
 func TestMapDeleted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, true)
 	req := ofItems(numbered(0, 3), 3)
@@ -260,6 +266,7 @@ func TestMapDeleted(t *testing.T) {
 // TestMapManyServers has several servers call for one set at once: there is one set, and
 // each item has one thread.
 func TestMapManyServers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const servers, items = 4, 12
 	s := mapping(t, true)
@@ -315,6 +322,7 @@ func (s *scene) wantRuns(want int) {
 // TestKilledMapper kills a caller at each step of starting a set and its entries. The
 // same call by another finishes all, each item once.
 func TestKilledMapper(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range mapSteps() {
 		t.Run(string(at), func(t *testing.T) {
@@ -344,6 +352,7 @@ func TestKilledMapper(t *testing.T) {
 // TestMapCancelled cancels a set: what works ends, what waits is not started, and the
 // same call goes on from there.
 func TestMapCancelled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	req := ofItems(numbered(0, 4), 2)
@@ -377,6 +386,7 @@ func TestMapCancelled(t *testing.T) {
 // TestMapInThread has a thread map: spawns, money and rights are its own, and a set
 // outlives it where it completes.
 func TestMapInThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	parent := s.start("work", "") // 0.01 and 50 spawns, of a limit of 1
@@ -477,6 +487,7 @@ func TestMapRefused(t *testing.T) {
 
 // TestMapPages reads a set whose answer does not fit, page by page, the failed first.
 func TestMapPages(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, true)
 	all := s.mapped(s.c, atTerminal, ofItems(numbered(0, 30), 10))
@@ -547,6 +558,7 @@ func TestAttackMappedKey(t *testing.T) {
 // TestAttackMappedList: a list of a million items, and items that are nested ten thousand deep, are given to map_threads.
 // Both are refused before anything starts.
 func TestAttackMappedList(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	many := make([]map[string]any, 1_000_000)

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -266,6 +267,7 @@ func (s *scene) later() *Controller {
 // TestReconcileApply makes every kind of disagreement. A comparison finds each, apply
 // mends those that what is signed tells how to, and a repeat changes nothing.
 func TestReconcileApply(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	stuck := s.start("idle", "")
@@ -364,6 +366,7 @@ func mendable() []damage {
 
 // TestReconcileApplyAtOnce has two servers mend the same while threads start and end.
 func TestReconcileApplyAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root, victims := s.suffer(slices.DeleteFunc(mendable(), func(d damage) bool { return d.kind == "row_behind" })) // it would start
@@ -395,6 +398,7 @@ func TestReconcileApplyAtOnce(t *testing.T) {
 // TestReconcileApplyKilled kills a server behind each step of mending. The next one
 // finishes.
 func TestReconcileApplyKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	var victims []victim

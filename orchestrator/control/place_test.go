@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -27,6 +28,7 @@ var foreign = map[string]func(*thread.Process){
 // signalled, the cancel is recorded for those who run the thread, and the receipt says
 // so.
 func TestAttackForeignNumber(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, change := range foreign {
 		t.Run(name, func(t *testing.T) {

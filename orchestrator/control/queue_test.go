@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -60,6 +61,7 @@ func (s *scene) wantLoad(occupied, queued int) {
 // process and with a free lock, are shown so, and run in order as slots come
 // free.
 func TestQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 2)
 	root := s.start("idle", "")
@@ -108,6 +110,7 @@ func TestQueue(t *testing.T) {
 // TestOneSlot runs two trees of forks, three deep, in one slot: a thread that waits for a
 // child gives its slot away, so nobody waits for ever.
 func TestOneSlot(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	fork := func(id thread.ID, directive string) {
@@ -183,6 +186,7 @@ func TestSlotIsTakenBack(t *testing.T) {
 // TestDispatcher: a server moves the queue when a slot comes free in a way that
 // nobody is there to see: its thread is killed, and its starter is gone.
 func TestDispatcher(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, free := range map[string]func(s *scene, running thread.ID){
 		"killed": func(s *scene, running thread.ID) {
@@ -229,6 +233,7 @@ func TestWaitMovesTheQueue(t *testing.T) {
 // TestCancelQueued stops a tree whose children are queued, from two servers
 // at once, and with the second kind of stop. None of them is ever started.
 func TestCancelQueued(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, ladder := range map[string]life.Ladder{"cancel": {Soft: 3 * time.Second, Term: 3 * time.Second}, "kill": {Term: 3 * time.Second}} {
 		t.Run(name, func(t *testing.T) {

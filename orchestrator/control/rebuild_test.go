@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -21,6 +22,7 @@ import (
 // folders come back: how they ended, who is whose child, what was spent. A live
 // thread goes on, a dead one is found dead, one in the queue runs.
 func TestRebuild(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 4)
 	root := s.start("idle", "")

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -74,6 +75,7 @@ func TestResume(t *testing.T) {
 // TestResumeAfterParent: when the parent has ended, the new thread is a root with
 // the rights it had and no more; or the child of the thread that asks for it.
 func TestResumeAfterParent(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	top := s.start("idle", "")
@@ -99,6 +101,7 @@ func TestResumeAfterParent(t *testing.T) {
 
 // TestResumeAfterHandover: the limits are those that the chain began with.
 func TestResumeAfterHandover(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first := s.start("work", "")
@@ -223,6 +226,7 @@ func TestResumeAtOnce(t *testing.T) {
 // TestKilledResumer kills who resumes after each step. Nothing is held, and the
 // thread is either resumed or can be.
 func TestKilledResumer(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashLinked, scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded} {
 		t.Run(string(at), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -55,6 +56,7 @@ func (s *scene) next(id thread.ID) thread.ID {
 // what is left of its limits, as often as its directive says. A wait for it goes on
 // meanwhile.
 func TestRetry(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	root := s.start("idle", "")
@@ -158,6 +160,7 @@ func TestRetryBegunAgain(t *testing.T) {
 // TestRetryAfterParent: a parent that has completed is not paid out of again, but what it
 // had left bounds the attempt, and it has no more children than it had.
 func TestRetryAfterParent(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	root := s.start("idle", "")
@@ -178,6 +181,7 @@ func TestRetryAfterParent(t *testing.T) {
 // TestRetryCancelled: a thread that waits to be tried again is cancelled, or one above it:
 // nothing runs, and the receipt says so. So does a person who resumes it.
 func TestRetryCancelled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	root := s.start("idle", "")
@@ -211,6 +215,7 @@ func TestRetryCancelled(t *testing.T) {
 // TestRetryDropped: a thread that cannot be tried again says why once, and a wait for it
 // ends with that.
 func TestRetryDropped(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change func(s *scene, id thread.ID)
@@ -266,6 +271,7 @@ func TestAttackRetryRow(t *testing.T) {
 // TestAttackRetryReset: a model resumes its failed child itself, over and over, to have the attempts counted anew.
 // They are counted along the chain, and end.
 func TestAttackRetryReset(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	root := s.start("idle", "")
@@ -297,6 +303,7 @@ func TestAttackRetryReset(t *testing.T) {
 // TestRetryKilled kills servers while they make an attempt, at each step: one thread
 // continues the one before, and the attempt is made.
 func TestRetryKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	points := []thread.Crashpoint{
 		scheduler.CrashClaimed, scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashLinked,
@@ -335,6 +342,7 @@ func TestRetryKilled(t *testing.T) {
 
 // TestRetryOnce: several servers come to make attempts at the same time. Each is made once.
 func TestRetryOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const failed, servers = 4, 4
 	s := failures(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -30,6 +31,7 @@ func permits(permissions string) string {
 
 // A directive is judged by what it declares before anything is registered.
 func TestRisk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const shell, all = "<execute><tool>rye.bash</tool></execute>", "<execute>*</execute><fetch>*</fetch><sign>*</sign>"
 	for name, c := range map[string]struct {

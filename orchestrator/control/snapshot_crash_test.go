@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
@@ -40,6 +41,7 @@ func withSnapshots(t *testing.T, slots string) *scene {
 // behind them. Another start works by a whole snapshot of the same items, and what no thread
 // works by goes when its time has come, and nothing else.
 func TestKilledSnapshotter(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{
 		snapshot.CrashPut, snapshot.CrashContents, snapshot.CrashManifest, snapshot.CrashIndexed,
@@ -80,6 +82,7 @@ func (s *scene) snapshotOf(id thread.ID) snapshot.Hash {
 // was queued when they were changed: the next server starts it all the same, once, with the
 // items laid out as they were.
 func TestKilledLayingOut(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{snapshot.CrashLaidFile, snapshot.CrashLaid, snapshot.CrashInPlace} {
 		t.Run(string(at), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -21,6 +22,7 @@ import (
 // TestTwentyChildren starts children of one parent in one second, from two
 // servers at once.
 func TestTwentyChildren(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const children = 20
 	s := newScene(t)
@@ -199,6 +201,7 @@ func TestParentMustBeAllowed(t *testing.T) {
 // TestParentIsVerified: a child takes nothing from a thread.json
 // that is unsigned, changed, or another thread's.
 func TestParentIsVerified(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	unsigned := s.start("idle", "")

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -19,6 +20,7 @@ import (
 // that somebody starts later, whatever could not be written at which step. Where the
 // disk takes the outcome later, the files say it then.
 func TestFailedStartNeverRuns(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	files := map[string]func(folder.Folder) string{
 		"thread.log": folder.Folder.Log, "transcript.jsonl": folder.Folder.Transcript, "thread.json": folder.Folder.Meta,

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -287,6 +288,7 @@ func TestAttackThreadSteersOthers(t *testing.T) {
 
 // TestAttackFloodOfMessages: four servers post messages to one thread without end, and its children write notes. Its queue takes 64 of them, of which at most 48 are notes, and says so to the others.
 func TestAttackFloodOfMessages(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -37,6 +38,7 @@ func (s *scene) wantReceipts(got stop.Stopped, success bool, want ...string) {
 // TestCancelTree cancels three levels, one thread of which has ended before and
 // one of which ignores every signal it can.
 func TestCancelTree(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -125,6 +127,7 @@ func TestKill(t *testing.T) {
 // TestCancelDuringStart cancels a tree while a child is between its row and its
 // process, once with a spawner that goes on and once with one that is dead.
 func TestCancelDuringStart(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, during := range []thread.Crashpoint{
 		scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded,
@@ -164,6 +167,7 @@ func TestCancelWithBrokenSettings(t *testing.T) {
 // TestChildrenFirst stops threads none of which acts on a signal: when one is
 // settled, those above it still run, with a soft step and without.
 func TestChildrenFirst(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, ladder := range map[string]life.Ladder{
 		"cancel": {Soft: 20 * time.Millisecond, Term: 20 * time.Millisecond},

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -31,6 +32,7 @@ func (s *scene) freeze(id thread.ID) {
 // registry. Lists and status are answered, starts are refused with its number, and a
 // cancel or kill of it ends it and frees the registry.
 func TestAttackStoppedThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, ladder := range map[string]life.Ladder{
 		"cancel": {Soft: time.Millisecond, Term: time.Millisecond}, "kill": {Term: time.Millisecond},

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -24,6 +25,7 @@ import (
 // TestEveryCrashpoint comes to every crash point that is listed, so that tests which
 // kill at each of them miss none.
 func TestEveryCrashpoint(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	var mu sync.Mutex
@@ -82,6 +84,7 @@ func TestEveryCrashpoint(t *testing.T) {
 // TestKilledDispatcher kills servers while they start a thread in the queue, at each
 // step: it is started all the same, once, and before those behind it.
 func TestKilledDispatcher(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{scheduler.CrashTaken, scheduler.CrashAdmitted, scheduler.CrashLaunched, scheduler.CrashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
@@ -108,6 +111,7 @@ func TestKilledDispatcher(t *testing.T) {
 // TestManyDispatchers has several servers fight for a long line, some of which
 // die at it: every thread runs, and completes.
 func TestManyDispatchers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const threads, slots, servers = 12, 3, 3
 	s := narrow(t, slots)
@@ -167,6 +171,7 @@ func TestKilledStarter(t *testing.T) {
 // TestKilledSettler kills servers while they settle a dead thread with a tool and
 // a child, at each step. The next one comes to the same end.
 func TestKilledSettler(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	points := slices.Concat(recovery.Crashpoints(), finish.Crashpoints(), Crashpoints()[slices.Index(Crashpoints(), stop.CrashIntended):])
 	for _, at := range points {
@@ -208,6 +213,7 @@ func TestKilledSettler(t *testing.T) {
 // ignores signals and one of which is queued. The intent holds: the next
 // cancel, or whoever looks, sees the tree ended.
 func TestKilledCanceller(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{stop.CrashIntended, stop.CrashInterrupted, stop.CrashUnqueued, stop.CrashLevel} {
 		t.Run(string(at), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -128,6 +129,7 @@ func TestAttackCleanupOthers(t *testing.T) {
 
 // TestCleanupIsBounded deletes a thousand threads at a time, and says how many are left.
 func TestCleanupIsBounded(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	rows := make([]store.Restored, 2100)

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // talk adds to the transcript of a thread what is worth compressing.
@@ -55,6 +56,7 @@ func (s *scene) wantForm(compressed bool, ids ...thread.ID) {
 // lives, is short or whose life somebody has stays as it is; all of it verifies, is deleted
 // and searched like any other.
 func TestCompressEnded(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	old, held, short := s.talked("old", ""), s.talked("held", ""), s.ended("short", "")

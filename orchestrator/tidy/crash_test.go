@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -42,6 +43,7 @@ func (s *scene) dieAt(id thread.ID, point thread.Crashpoint, deed string) {
 // removes the rest: the next deletion, the sweep of a server, or somebody who deletes the
 // same again.
 func TestKilledDeleter(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for i, point := range deleterSteps(t) {
 		t.Run(string(point), func(t *testing.T) {
@@ -116,6 +118,7 @@ const never thread.Crashpoint = ""
 // after the end of one. What was deleted does not come back, and what it has spent still
 // counts. A folder that comes back from a copy is a stray for [health].
 func TestLostAfterCrash(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, point := range []thread.Crashpoint{tidy.CrashRemembered, tidy.CrashKnowledge, never} {
 		t.Run("at "+string(point), func(t *testing.T) {
@@ -161,6 +164,7 @@ func TestLostAfterCrash(t *testing.T) {
 // TestAttackDeleteTwice: four processes delete the same thread at once, and others below
 // and beside it. Each of them is told that it is gone, and nothing else is.
 func TestAttackDeleteTwice(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.running("root", "")

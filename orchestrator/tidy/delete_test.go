@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -208,6 +209,7 @@ func TestAttackDeleteOthers(t *testing.T) {
 // artifacts and the rendering of a thread that is deleted. The links go, and what they
 // name stays.
 func TestAttackLinkedRemains(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, link := range map[string]func(s *scene, id thread.ID, outside string) string{
 		"folder":    func(s *scene, id thread.ID, _ string) string { return s.folder(id) },

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -22,6 +23,7 @@ import (
 // again all of it goes; no sum has changed. It compresses transcripts on such a disk, and
 // adds to compressed ones.
 func TestFullDisk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if !disktest.Isolated(t) {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const day = 24 * time.Hour
@@ -41,6 +42,7 @@ func (s *scene) pass(d time.Duration) {
 // TestTTL: what has ended goes when it was not used for so long, and not before; what
 // lives, asks, or has anything alive in its chain, above or below it, stays.
 func TestTTL(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	living := s.running("living", "")
@@ -70,6 +72,7 @@ func TestTTL(t *testing.T) {
 // TestClockJumps: the clock is years ahead for some hours. Nothing expires, whether
 // threads begin meanwhile or not; when it is right again all goes on as before.
 func TestClockJumps(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.keepFor(30 * day)

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -35,6 +36,7 @@ func (s *scene) wantNothing() {
 // TestKilledWriter kills a process that writes a knowledge entry of its thread. The
 // draft goes when the thread is settled, or with the thread where that could not be done.
 func TestKilledWriter(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, deed := range []string{"end", "sum up"} {
 		t.Run(deed, func(t *testing.T) {
@@ -123,6 +125,7 @@ func (s *scene) half() thread.ID {
 // begun after the deletion looked for such a process. What is removed waits for it, at
 // each step, and nothing comes back.
 func TestWriterMeanwhile(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, point := range append(finish.Crashpoints(), finish.EntryCrashpoints()...) {
 		t.Run(string(point), func(t *testing.T) {

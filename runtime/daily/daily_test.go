@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.Local)
@@ -233,6 +234,7 @@ func (l *ledgers) step(t *rapid.T, name string) {
 // TestSuite: a store that keeps a book does what every store does, where the day has
 // money enough.
 func TestSuite(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) store.Store {
 		inner, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})

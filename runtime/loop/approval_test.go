@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // approving is a house whose threads ask before they hand over, and have something to
@@ -39,6 +40,7 @@ func (h *house) summaryFile(id thread.ID) string {
 // TestApproval: a thread that is about to hand over says what that comes to, and does
 // as it is told. What was written for a handoff that does not take place is taken back.
 func TestApproval(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answers []thread.Answer
@@ -188,6 +190,7 @@ func (h *house) onRequest(r thread.HandoffRequest) {
 // TestHandoffOnRequest: a thread that is asked to hand over does so after its turn, by
 // the rules of every handoff; where it cannot, it goes on and says so.
 func TestHandoffOnRequest(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	veto := inHooks("keep", "before_handoff", "", decides("abort", ", error: 'not today'"))
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
@@ -113,6 +114,7 @@ func TestContextIsInjected(t *testing.T) {
 // The thread's process takes what the directive extends as its spawner saw it,
 // or not at all, and asks the trust gate about every item.
 func TestChainIsVerifiedAgain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*house, *thread.Meta)

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 )
@@ -77,6 +78,7 @@ func TestShippedClassification(t *testing.T) {
 
 // TestFailureData: conditions see all of a failure.
 func TestFailureData(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	r := &run{}
 	r.model.choice.Provider, r.model.choice.Model.ID = "fake", "small"

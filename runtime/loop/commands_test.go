@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 )
@@ -82,6 +83,7 @@ func TestCommandsNeedRights(t *testing.T) {
 
 // TestAttackArgumentInCommand: a model gives the command of another program arguments that the shell would read. Each is a word of the command, or a part of one, and nothing of it runs.
 func TestAttackArgumentInCommand(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, arguments := range []string{"$(touch pwned)", "; touch pwned", "'; touch pwned; '", "`touch pwned`", "\"; touch pwned; \"", "!`touch pwned`", "| touch pwned", "a\ntouch pwned"} {
 		for _, text := range []string{"!`echo $ARGUMENTS`", "!`echo \"$ARGUMENTS\"`", "!`echo '$ARGUMENTS'`", "!`echo $1 $2`", "$ARGUMENTS"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // handedOn is a conversation as a successor is given it.
@@ -160,6 +161,7 @@ func TestNudgesOfContinued(t *testing.T) {
 // TestContinuedHandsOver: the successor hands over in its turn, by the handoffs before
 // it and its own turns. In records of before those were counted its place says so.
 func TestContinuedHandsOver(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		c    thread.Continuation
@@ -187,6 +189,7 @@ func TestContinuedHandsOver(t *testing.T) {
 // TestSeedsAreChecked: a conversation that is not as it was signed is not carried
 // on.
 func TestSeedsAreChecked(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	change := func(h *house, id thread.ID, from, to string) {
 		path := h.folder(id).Transcript()

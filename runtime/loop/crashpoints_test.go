@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -156,6 +157,7 @@ const (
 // recovery does it: in error, with what was spent on record, nothing reserved
 // and a transcript that verifies.
 func TestDeath(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if os.Getenv(dieAtVariable) != "" {
 		die(t)

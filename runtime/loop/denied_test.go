@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -20,6 +21,7 @@ type strictInput struct {
 // Arguments are checked against the tool's schema before it runs, in either
 // way a model can call it, and the model is told what is valid.
 func TestArgumentsAreChecked(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct{ arguments, says string }{
 		"undeclared":      {`{"path": "x", "as_root": true}`, `unknown property "as_root", valid are "lines", "mode", "path"`},
@@ -95,6 +97,7 @@ func bodyOf(t *testing.T, r transcript.ToolCallResult) answerBody {
 
 // A denial names the capability, and which of the sets lacks it.
 func TestDenialsNameWhatIsMissing(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const echo, read = "{name: test_echo}", "{name: rye_execute, input: {item_type: tool, item_id: rye/file-system/read, parameters: {path: x}}}"
 	for name, c := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestStubbornTool: a tool that does not end when it is told to does not hold
@@ -68,6 +69,7 @@ func TestStubbornTool(t *testing.T) {
 // TestTranscriptLost: a thread whose transcript is gone makes no further call,
 // and breaks off the one it is in.
 func TestTranscriptLost(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	lose := map[string]func(*house, thread.ID) error{
 		"replaced by a folder": func(h *house, id thread.ID) error {

@@ -11,12 +11,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // TestFullDisk runs threads on a disk that becomes full while a result is
 // written.
 func TestFullDisk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if !disktest.Isolated(t) {
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // filling is a script whose first turn calls a tool and leaves the context window,
@@ -102,6 +103,7 @@ func TestHandoff(t *testing.T) {
 // TestThreshold: what the provider reports and a token for every four characters
 // that came after count, of the window of the model that is asked.
 func TestThreshold(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tokens    int
@@ -157,6 +159,7 @@ func TestWithoutMaker(t *testing.T) {
 // TestHandoffAtTheWire: a conversation that the provider refuses as too long is
 // handed over, unless nothing has come of it yet.
 func TestHandoffAtTheWire(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const tooLong = "error: {status: 400, type: invalid_request_error, code: context_length_exceeded, message: 'prompt is too long'}"
 	for _, protocol := range []string{"anthropic", "openai"} {
@@ -188,6 +191,7 @@ func TestHandoffAtTheWire(t *testing.T) {
 
 // TestNoHandoff: why there was none, and what follows.
 func TestNoHandoff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	veto := inHooks("keep", "before_handoff", "", decides("abort", ", error: 'not today'"))
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -26,6 +27,7 @@ func (h *house) flaky(failures int) *int {
 
 // TestDecisionsAboutTools: what a hook decides about a tool call that failed.
 func TestDecisionsAboutTools(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const full = `{all: [{path: error.message, op: contains, value: disk full}, {path: error.tool, op: eq, value: test_once}, {path: classification.category, op: eq, value: tool}]}`
 	for name, c := range map[string]struct {
@@ -88,6 +90,7 @@ func answered(d thread.Decision) []thread.Answer {
 // TestDecisionsAboutTheModel: what a hook decides about a call of the model that
 // failed, which by its rule is not repeated.
 func TestDecisionsAboutTheModel(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const auth = "{path: classification.category, op: eq, value: auth}"
 	const once = "turns:\n  - {times: 1, error: {status: 401, type: authentication_error, message: wrong key}}\n  - text: Done.\n"
@@ -132,6 +135,7 @@ func TestDecisionsAboutTheModel(t *testing.T) {
 
 // TestDecisionsAboutLimits: a hook goes before what the settings say.
 func TestDecisionsAboutLimits(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const condition = "{all: [{path: limit_code, op: eq, value: turns_exceeded}, {path: current_value, op: gte, value: 1}, {path: current_max, op: lt, value: 2}]}"
 	way := toLimits["turns_exceeded"]
@@ -179,6 +183,7 @@ func TestDecisionsAboutLimits(t *testing.T) {
 // TestAfterStep: a hook behind each turn knows what the thread has cost, and can
 // end it.
 func TestAfterStep(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const dear = "{all: [{path: cost.turns, op: eq, value: 1}, {path: cost.spend, op: gt, value: 0}]}"
 	for name, c := range map[string]struct {

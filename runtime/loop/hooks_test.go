@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -223,6 +224,7 @@ func TestHookStartsThread(t *testing.T) {
 // TestHookAttacks: what a hook of a project may not do is refused, and the thread
 // goes on.
 func TestHookAttacks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct{ act, says string }{
 		"a denied tool":        {"primary: execute, item_type: tool, item_id: test/echo", "rye.execute.tool.test.echo"},
@@ -358,6 +360,7 @@ func TestAfterComplete(t *testing.T) {
 // TestAfterCompleteAlways: the last hooks run once however a thread completes or fails,
 // and know what its directive is about.
 func TestAfterCompleteAlways(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const output = `<output name="path" type="string" required="true">p</output>`
 	const returns = "turns:\n  - {tool_calls: [{name: rye_directive_return, input: {path: /tmp/x}}]}\n"

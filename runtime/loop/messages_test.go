@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // post has the person say something to a thread.
@@ -67,6 +68,7 @@ func (h *house) checkMessages(id thread.ID, want ...string) {
 // TestMessagesAreRead: what a thread is told while it works is in the next request to its
 // model, once and in order, and a thread does not end before it has read it.
 func TestMessagesAreRead(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const outputs = `<output name="word" type="string" required="true">one</output>`
 	for name, c := range map[string]struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestNudge: only what is missing is asked for again, unless the settings want
@@ -33,6 +34,7 @@ func TestNudge(t *testing.T) {
 
 // TestFiftyDirectAnswers: fifty threads that answer at once cost fifty calls.
 func TestFiftyDirectAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.settings.Nudge = config.NudgeMissing

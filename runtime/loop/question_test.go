@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // The ways to a limit: what the model answers, and the limits. Each is hit once,
@@ -104,6 +105,7 @@ func (h *house) answering(id thread.ID, answers ...thread.Answer) (thread.Record
 // TestAskAboutLimit: whatever limit is hit, the thread asks, and does as it is
 // told.
 func TestAskAboutLimit(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, to := range toLimits {
 		code, _, _ := strings.Cut(name, " ")
@@ -165,6 +167,7 @@ func wantTold(t *testing.T, h *house, rec thread.Record, code string, decision t
 
 // TestLastTurn: in its last turn a model can return and nothing else.
 func TestLastTurn(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const outputs = `<output name="word" type="string" required="true">one</output>`
 	const first = "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {word: a}}]}\n"
@@ -287,6 +290,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 
 // TestDirectiveSaysWhetherToAsk: what the directive says wins over the settings.
 func TestDirectiveSaysWhetherToAsk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for i, c := range []struct {
 		settings, directive string

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -75,6 +76,7 @@ func runs(words []string) string {
 // TestProviderTrouble drives every class of failure at the wire, in both
 // protocols, to the end of the thread and what is on record.
 func TestProviderTrouble(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const (
 		sse      = "headers: {content-type: text/event-stream}, "
@@ -218,6 +220,7 @@ func TestNobodyThere(t *testing.T) {
 // TestFallback: another model takes over when the first has failed for good or
 // too often, at its own price and within its own window.
 func TestFallback(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const (
 		down   = "turns:\n  - {match: {model: small}, error: {status: 529, type: overloaded_error, message: busy}}\n"
@@ -292,6 +295,7 @@ func TestFallback(t *testing.T) {
 // TestRulings: what a hook decides goes before the default, but not beyond three
 // failures in a row.
 func TestHookDecisions(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const (
 		wrongKey = "turns:\n  - {times: 1, error: {status: 401, type: t, message: bad key}}\n  - text: done\n"

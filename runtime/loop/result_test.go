@@ -20,6 +20,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -311,6 +312,7 @@ type seenResult struct {
 func (s seenResult) Attachments() []tool.Attachment { return s.attachments }
 
 func TestImages(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shot := picture(t, 17)
 	for name, c := range map[string]struct {

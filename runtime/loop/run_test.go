@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // outputs of most directives that have some.
@@ -27,6 +28,7 @@ const pathOutput = `<output name="path" type="string" required="true">where</out
 const doneScript = "turns:\n  - {text: done, usage: {input_tokens: 100, output_tokens: 10}}\n"
 
 func TestEndings(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	none := []string{}
 	for name, c := range map[string]struct {
@@ -389,6 +391,7 @@ func TestTamperedMeta(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const hanging = "turns:\n  - {text: half an answer, hang: true, cut_after: 3, usage: {input_tokens: 100, output_tokens: 10}}\n"
 	const waiting = "turns:\n  - {tool_calls: [{name: test_wait, input: {word: a}}, {name: test_wait, input: {word: b}}]}\n"

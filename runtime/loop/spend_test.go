@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // biller is a provider with a tokeniser of its own: it bills at random, within what a request of that size can come to. What the conversation
@@ -105,6 +106,7 @@ func answer(w http.ResponseWriter, u llm.Usage, words int, tool string, cut bool
 // A thread's spend is all that a provider bills within its allowances, and never exceeds
 // the thread's budget.
 func TestSpendStaysWithinBudget(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	provider := &biller{price: llm.Price{Input: 1_000_000, Output: 2_000_000, CacheRead: 100_000, CacheWrite: 1_250_000}}

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -94,6 +95,7 @@ func TestSummary(t *testing.T) {
 
 // TestOtherSummaries: what else a successor is given, or why it has no summary.
 func TestOtherSummaries(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	done := thread.Outcome{State: thread.Completed, Result: "By the directive."}
 	for name, c := range map[string]struct {

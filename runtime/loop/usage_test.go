@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // hostile serves one answer, "done", with this usage, whose form is that of the
@@ -53,6 +54,7 @@ func inBoth(input, output string) map[string]string {
 
 // TestAttackAbsurdUsage: a provider reports more tokens than the call can have used, so that money wraps around. The call fails as provider_usage, and what was pledged to it is recorded as spent.
 func TestAttackAbsurdUsage(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, usage := range map[string]map[string]string{
 		"nine quadrillion":   inBoth("9000000000000000", "1"),
@@ -94,6 +96,7 @@ func TestAttackAbsurdUsage(t *testing.T) {
 
 // TestAttackFreeUsage: a provider reports negative tokens, parts of tokens, no number, no usage or no input at all, so that its answer is free. What the call can have used is charged in place of what makes no sense.
 func TestAttackFreeUsage(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const most = 2 * 4000 // the whole allowance, at 2 micro-dollars
 	for name, c := range map[string]struct {
@@ -133,6 +136,7 @@ func TestAttackFreeUsage(t *testing.T) {
 
 // TestAttackNegativePrice: a provider file gives a price below zero, or one that is no number, so that spending earns money. The thread ends before it asks the model.
 func TestAttackNegativePrice(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, price := range []string{"-1", ".nan", ".inf", "1e30", "-0.0000001"} {
 		h := newHouse(t)
@@ -157,6 +161,7 @@ func (h *house) requests(id thread.ID) []transcript.CognitionRequest {
 // is older: 100 input at 1 and 13 bytes at 2 micro-dollars. One of which nothing had
 // arrived is charged for its request, every byte a token.
 func TestBrokenOffCallsAreCharged(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		turn  string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/memory"
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	entries "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
@@ -48,6 +49,7 @@ const forgetterEnv = "RYE_TEST_MEMORY_FORGETTER"
 // of its writes. When that is repeated nothing of the thread is left, what others said is,
 // and what it superseded stands again.
 func TestForgetThreadKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if path := os.Getenv(forgetterEnv); path != "" {
 		s := sceneIn(t, path, place.NewSeal(newKey(t, 1), "here"))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	entries "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
@@ -22,6 +23,7 @@ const (
 // TestManyWriters: processes that write at once lose nothing, and what all of them say is
 // there once, as said by each.
 func TestManyWriters(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if path := os.Getenv(writerEnv); path != "" {
 		writeAsOne(t, path, os.Getenv(writerEnv+"_N"))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // damages are what can be in the place of an index.
@@ -129,6 +130,7 @@ func scribble(t *testing.T, path string, from, size int) {
 
 // Rows of a damaged index that can be read are in the new one, with its words and vectors.
 func TestSalvage(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const rows = 600
 	path := filled(t, rows)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // play is what a process of the test binary does in a role.
@@ -86,6 +87,7 @@ func playWrite(path, process string) error {
 // Eight processes that make the index at once, write and ask: nothing is lost, each finds
 // what it has written, and afterwards all is as if one had written it.
 func TestEightProcesses(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	path := pathIn(t.TempDir())
 	var all []*exec.Cmd
@@ -190,6 +192,7 @@ func playCrash(path, step, times string) error {
 // A process is killed between every two steps of writing files of codes. What it has stored
 // is found, by the same answers as ever, and the next one makes the files that are missing.
 func TestCrashWalk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	comes := map[string]int{}
 	x := openWith(t, rag.At(pathIn(t.TempDir()), mark).WithTests(smallest, func(name string) { comes[name]++ }))

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // A search that looks at codes first has the answer of looking at every vector: of texts of a
 // few subjects, of many that are nearly the same, and of a few dimensions.
 func TestCodesAgainstScan(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, tt := range []struct{ dimension, subjects, rows int }{{3, 5, 1500}, {48, 40, 1500}, {200, 1, 1000}} {
 		t.Run(fmt.Sprint(tt.dimension), func(t *testing.T) {

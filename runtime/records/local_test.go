@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/records/recordstest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -51,6 +52,7 @@ func local(dir string, seal *place.Seal) records.Local {
 
 // TestLocal holds records in folders against the promises of all records.
 func TestLocal(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	recordstest.Run(t, func(t *testing.T) recordstest.Subject {
 		dir, user := filepath.Join(t.TempDir(), "threads"), t.TempDir()

@@ -15,11 +15,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestServerAway: a checkpoint waits for a server that comes back, and fails where it does
 // not. The next checkpoint ships all that was written meanwhile, in order and once.
 func TestServerAway(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	cluster := pgtest.Start(t, pgtest.Options{})
 	f := newFleet(t)
@@ -58,6 +60,7 @@ func readAndDie(m *machine) error {
 // TestKilledReader: a reader is killed when it has copied something and not said so. The
 // next one reads what is there, however that has changed meanwhile.
 func TestKilledReader(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, m *machine, run thread.Run){
 		"the same": func(*testing.T, *machine, thread.Run) {},
@@ -97,6 +100,7 @@ func TestKilledReader(t *testing.T) {
 // Reading ends in an error and never gives other content, writes no file outside of the thread's folder, and takes little
 // memory.
 func TestAttackForgedRows(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	hash := strings.Repeat("ab", 32)
 	for name, forged := range map[string]string{
@@ -206,6 +210,7 @@ func moveLarge(m *machine) error {
 
 // TestLarge: a large transcript is shipped and copied a page at a time.
 func TestLarge(t *testing.T) {
+	longtest.Mark(t)
 	alloctest.NotUnderRace(t)
 	if _, err := peak(); err != nil {
 		t.Skip(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/remote"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // finisher ends threads on a machine.
@@ -80,6 +81,7 @@ func (m *machine) ended(t *testing.T) (row, described, said thread.State) {
 // machine finds metadata and transcript of the end wherever the row says that it has ended,
 // and settles what has not; then all three say the same on both.
 func TestKilledAtTheEnd(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	var points []string
 	for _, p := range finish.Crashpoints() {

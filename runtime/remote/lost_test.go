@@ -11,11 +11,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestLostByServer: a server that has lost the last of what was shipped, as a standby that
 // is promoted has, or all of it, gets it again.
 func TestLostByServer(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, lost := range map[string][]string{
 		"the last": {
@@ -78,6 +80,7 @@ func wantShippedAgain(t *testing.T, lost []string) {
 // thread has ended, or another process of the run has taken it since it was lost; and when the row
 // has no run.
 func TestGoneForGood(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, m *machine, run thread.Run){
 		"ended": func(t *testing.T, m *machine, _ thread.Run) {
@@ -115,6 +118,7 @@ func TestGoneForGood(t *testing.T) {
 // TestRefusedForGood: a checkpoint that the server refuses for what it is, or for who asks, is
 // not tried again.
 func TestRefusedForGood(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, refused := range []string{
 		`ALTER TABLE record_chunks ADD CHECK (size < 1)`,

@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const id thread.ID = "work/one-1772357400"
@@ -113,6 +114,7 @@ func write(t testing.TB, w io.Writer, text string) {
 // TestOtherMachine: another machine finds what a thread has written up to its last
 // checkpoint, and the rest when it is shipped, whatever its own folder had.
 func TestOtherMachine(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleet(t)
 	a, b := f.machine(t), f.machine(t)
@@ -176,6 +178,7 @@ func TestOtherMachine(t *testing.T) {
 // TestTail: a follower on another machine is told each second what a thread writes, in
 // order and once, and not only at checkpoints.
 func TestTail(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleet(t)
 	a, b := f.machine(t), f.machine(t)
@@ -216,6 +219,7 @@ func TestTail(t *testing.T) {
 // TestAttackReplacedRun: the run of a thread is replaced while its process is suspended, and that goes on to write
 // afterwards. Nothing of what it writes reaches the server, not even what it wrote before and had not shipped.
 func TestAttackReplacedRun(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleet(t)
 	a, b := f.machine(t), f.machine(t)
@@ -301,6 +305,7 @@ func writeAndDie(m *machine) error {
 // the same machine, or another, settle it. Both then read the same, whole, and nothing that
 // was shipped is missing.
 func TestKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, point := range remote.Crashpoints() {
 		if point == remote.CrashCopied {
@@ -357,6 +362,7 @@ func TestKilled(t *testing.T) {
 // TestDeleted: records that are removed are gone on each machine, and contents with the
 // last thread that has them.
 func TestDeleted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f := newFleet(t)
 	a, b := f.machine(t), f.machine(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/recordserver"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -141,6 +142,7 @@ func (f fleet) process(t testing.TB, m *machine, do string, env ...string) *exec
 
 // TestRecords holds records on a server against the promises of all records.
 func TestRecords(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	recordstest.Run(t, func(t *testing.T) recordstest.Subject {
 		f := newFleet(t)

@@ -8,11 +8,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestAttackMemoryOfTranscripts: somebody's transcript has lines of megabytes that nest, repeat or are one long text, so that looking at it costs far more than its size.
 // The memory that each way of reading takes stays within a fixed multiple of the size, whatever its shape.
 func TestAttackMemoryOfTranscripts(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	longtest.Mark(t)
 	path := newPath(t)
 	pattern, err := NewPattern("needle", false)
 	must(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -44,6 +45,7 @@ func TestEventsReportsDamage(t *testing.T) {
 }
 
 func TestLineTooLong(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	long := strings.Repeat("x", maxLineBytes)
 	lines := newLineReader(strings.NewReader("a\n" + long + "\nb\n" + long))

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // answered records an answer as a thread does, streamed and whole.
@@ -26,6 +27,7 @@ func answered(t testingT, w *Writer, turn int, stop llm.StopReason, blocks ...ll
 // TestAnswerStandsOnce: the transcript of a long answer is little longer than the
 // answer, beside the beginning of it that is written as it is streamed.
 func TestAnswerStandsOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const constant = maxStreamed + 64<<10
 	for _, size := range []int{1 << 10, 100 << 10, 4 << 20} {

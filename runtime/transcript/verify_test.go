@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // wantDamage checks that verification fails with that damage, in that turn when
@@ -52,6 +53,7 @@ func TestVerifyWhole(t *testing.T) {
 // Every change of a byte before the last checkpoint is found, and the turn it
 // belongs to is named.
 func TestVerifyFindsEveryByte(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	key := newTestKey(1)
 	path := newPath(t)

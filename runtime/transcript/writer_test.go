@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 func TestLineFormat(t *testing.T) {
@@ -359,6 +360,7 @@ func TestInPlace(t *testing.T) {
 }
 
 func TestAppendRefuses(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	path := newPath(t)
 	w := open(t, path, nil)
@@ -449,6 +451,7 @@ func TestFinishCanBeRepeated(t *testing.T) {
 }
 
 func TestOpenAtEveryTruncation(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	key := newTestKey(1)
 	path := newPath(t)

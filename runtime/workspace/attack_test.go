@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // hostileConfig makes git run a program wherever a configuration can name one.
@@ -119,6 +120,7 @@ func TestAttackWorkspaceRuns(t *testing.T) {
 
 // TestAttackPointer: a thread puts another repository in the place of its .git, which runs a program and has other files. Its changes are what they are in its own, and nothing runs.
 func TestAttackPointer(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.base(map[string]string{"a": "x\n"})
@@ -185,6 +187,7 @@ func TestAttackLinks(t *testing.T) {
 
 // TestAttackPlanted: a thread puts items, settings of editors and agents, keys, state and a repository into its workspace, under names in every spelling, and has them applied. None is, and they are named; a person who agrees gets what a person may have, and neither state nor keys.
 func TestAttackPlanted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.base(map[string]string{"a": "x\n"})
@@ -227,6 +230,7 @@ func TestAttackWorkspaceName(t *testing.T) {
 
 // TestAttackBorrowed: the repository of a project borrows the objects of another one of the person. Those cannot be read from a workspace, which has the files of the project all the same.
 func TestAttackBorrowed(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	victim := newHouse(t)
 	victim.base(map[string]string{"secret": "of the victim\n"})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -125,6 +126,7 @@ func processHouse(t *testing.T) (*house, order) {
 // and at every file. The next process finds all files applied or none, nothing beside
 // them, and can apply what is left.
 func TestCrashWalk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range Crashpoints() {
 		for on := 1; !travelling(at); on++ {
@@ -198,6 +200,7 @@ func crashOnce(t *testing.T, at thread.Crashpoint, on int, edited bool) (done bo
 // TestDraftsGone: a process is killed before it moves files into their places, and the new
 // files are removed by somebody: nothing is applied, and nothing is in the way of it.
 func TestDraftsGone(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range []thread.Crashpoint{CrashApplyReady, CrashApplyPlaced} {
 		h, o := processHouse(t)
@@ -230,6 +233,7 @@ func TestDraftsGone(t *testing.T) {
 // TestTwentyWriters: twenty processes make a workspace each, write into it and apply it,
 // all at once. No file of any is lost, and what all of them have changed is in conflict.
 func TestTwentyWriters(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h, o := processHouse(t)
 	lines := strings.Repeat("line\n", 200)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -22,6 +23,7 @@ func isFull(err error) bool {
 // step of making a workspace and of applying it. The error says so, the project is as it
 // was or whole, nothing stands beside its files, and the call works when there is room.
 func TestFullDisk(t *testing.T) {
+	longtest.Mark(t)
 	if !disktest.Isolated(t) {
 		return
 	}

@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // TestKinds: repositories in every shape that people have, and projects that are none.
 func TestKinds(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	t.Run("no repository", func(t *testing.T) {
 		t.Parallel()
@@ -155,6 +157,7 @@ func TestFolderOfARepository(t *testing.T) {
 // TestOddFiles: repositories in the project, submodules, pipes, links out of it and names of
 // every kind do not keep a workspace from being made.
 func TestOddFiles(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h, other := newHouse(t), newHouse(t)
 	other.base(map[string]string{"in": "x\n"})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // travelling reports whether a crash point is one of what travels.
@@ -37,6 +38,7 @@ func (o order) travel(ctx context.Context, l *Local) error {
 // TestCrashTravel kills a process at each step of packing a workspace, of making it of what
 // travelled, and of packing what was left. Done again each comes to what it would have.
 func TestCrashTravel(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, at := range Crashpoints() {
 		if !travelling(at) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -33,6 +34,7 @@ func TestTravelLinks(t *testing.T) {
 // TestTravelShallow: of a clone without its history what the remote has is needed; where no
 // remote has anything the files travel without a history.
 func TestTravelShallow(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	origin, there, sent := machines(t)
 	origin.base(map[string]string{"later": "pushed\n"})
@@ -60,6 +62,7 @@ func TestTravelShallow(t *testing.T) {
 // TestTravelTooLarge: what is too large is refused, each way, and what to do is told. What a
 // thread has left stays where it is.
 func TestTravelTooLarge(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here, there, sent := machines(t)
 	w := here.pack(sent)

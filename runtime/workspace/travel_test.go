@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -43,6 +44,7 @@ func (h *house) pack(sent map[string][]byte) thread.Workspace {
 // TestTravel: a workspace begins elsewhere with what it was packed with, and comes back with
 // what was done there. Neither repository gets anything of it.
 func TestTravel(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here, there, sent := machines(t)
 	here.base(map[string]string{"later": "not pushed\n"})
@@ -102,6 +104,7 @@ func TestTravel(t *testing.T) {
 
 // TestTravelWhole: where no remote has anything the history travels, and nothing is needed.
 func TestTravelWhole(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here, there, sent := machines(t)
 	here.git("update-ref", "-d", "refs/remotes/origin/main")
@@ -129,6 +132,7 @@ func TestTravelNot(t *testing.T) {
 // TestTravelBehind: files that are here are made anew when the thread has ended elsewhere
 // since, unless they have what did not travel.
 func TestTravelBehind(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	here, there, sent := machines(t)
 	w := here.pack(sent)
@@ -165,6 +169,7 @@ func TestTravelBehind(t *testing.T) {
 
 // TestAttackBundle: somebody who can write on the server puts another bundle in the place of a workspace's. It is refused, and leaves nothing in the repository.
 func TestAttackBundle(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	tests := map[string]struct {
 		change func(here *house, w *thread.Workspace, data []byte) []byte

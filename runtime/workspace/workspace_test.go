@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -182,6 +183,7 @@ func (h *house) status() string {
 // TestRoundTrip: a workspace has what lies in the project, committed or not, and what is
 // changed there is shown and applied; the person's index and repository stay as they are.
 func TestRoundTrip(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.base(map[string]string{"a.txt": "one\ntwo\n", "gone.txt": "x\n", "dir/run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n", "link": "->a.txt"})
@@ -237,6 +239,7 @@ func TestRoundTrip(t *testing.T) {
 // TestConflicts: nothing is applied where one file is in conflict, and each is named with
 // what became of it on both sides; what merges is merged.
 func TestConflicts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	long := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
@@ -304,6 +307,7 @@ func TestFoldersAndFiles(t *testing.T) {
 
 // TestChildren: a workspace of a child begins with its parent's files and is applied there.
 func TestChildren(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.base(map[string]string{"a": "x\n"})
@@ -330,6 +334,7 @@ func TestChildren(t *testing.T) {
 // TestCopies: the workspace of a copy begins with what the other one had changed, and is
 // applied with it, whether that one has been applied meanwhile or not.
 func TestCopies(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, name := range []string{"not applied", "applied before", "applied and gone"} {
 		t.Run(name, func(t *testing.T) {
@@ -376,6 +381,7 @@ func TestCopies(t *testing.T) {
 // TestCopyOfParents: the copy of a thread that works in the tree of the thread which asks
 // is applied there, and only what it does itself counts.
 func TestCopyOfParents(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.base(map[string]string{"a": "x\n"})
@@ -393,6 +399,7 @@ func TestCopyOfParents(t *testing.T) {
 
 // TestTidy: a workspace goes when nothing has changed in it and nobody works there.
 func TestTidy(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.base(map[string]string{"a": "x\n"})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
@@ -101,6 +102,7 @@ func TestAttackShippedProvider(t *testing.T) {
 // TestAttackKeyToLoopback: a repository names GITHUB_TOKEN as key variable of a provider on this machine, by address and by variable.
 // No provider is read from it, and loopback is no exception.
 func TestAttackKeyToLoopback(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, file := range []string{
 		"api: openai\nbase_url: http://127.0.0.1:9/v1\napi_key_env: GITHUB_TOKEN\n",
@@ -240,6 +242,7 @@ func TestAttackWordsInNotices(t *testing.T) {
 // TestAttackSwappedProvider: a process puts other content into an accepted provider file whenever it is read.
 // The settings are those of the accepted content each time.
 func TestAttackSwappedProvider(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	loader, roots := accepted(t, map[string]string{"project/agent/providers/lab.yaml": usersLab})
 	path := filepath.Join(roots.Project, ".ai", "config", "agent", "providers", "lab.yaml")

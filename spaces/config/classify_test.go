@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 const rulesFile = "agent/error_classification.yaml"
@@ -196,6 +197,7 @@ func TestErrorRulesOfSpaces(t *testing.T) {
 }
 
 func TestBadErrorRules(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const start = "patterns:\n  - id: a\n    category: auth\n    match: {path: model, op: eq, value: x}\n"
 	for name, c := range map[string]struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -239,6 +240,7 @@ func TestOriginalCoordination(t *testing.T) {
 // TestContinuation: each setting holds from its lowest to its highest value, and
 // what lies beyond is named with its line.
 func TestContinuation(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	read := func(yaml string) (config.Continuation, *resolve.Roots, []string, error) {
 		loader, roots := accepted(t, map[string]string{"project/agent/coordination.yaml": "continuation:\n  " + yaml + "\n"})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/constant"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // The .json files hold what the interpreters make of the sources. For Python:
@@ -221,6 +222,7 @@ func TestCommonJS(t *testing.T) {
 // A source as large as an item can be is read in moments, whatever is in it: with
 // work that grows with its square each of these would take many minutes.
 func TestLargeSources(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const lines, tokens = 100_000, 99_000
 	var names strings.Builder
@@ -247,6 +249,7 @@ func TestLargeSources(t *testing.T) {
 // However a source multiplies or nests, what is read of it stays small, and the
 // names beside are still read.
 func TestBounds(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	chain := func(first, next string, times int) string { // A0 is first, and each of the next is made of the one before; the last is A
 		src := "A0 = " + first + "\n"

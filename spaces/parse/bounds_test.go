@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 )
 
 // TestAttackMemoryOfParsers: items of a stranger nest, repeat and refer to themselves so that reading them costs far more than their size.
 // The memory that a parser takes stays within two hundred times the size of the file, whatever its format.
 func TestAttackMemoryOfParsers(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	longtest.Mark(t)
 	const factor = 200
 	size := alloctest.Size(parse.MaxBytes) - 1<<10
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 )
@@ -59,6 +60,7 @@ func (g *gate) pass(step string) {
 // A search with no patience answers from what is there and says so; those after it
 // find more, and at last all.
 func TestBuilding(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	w := newWorld(t, notes(1100))
 	x := w.openWith(search.TestOptions{Patience: time.Nanosecond})
@@ -79,6 +81,7 @@ func TestBuilding(t *testing.T) {
 
 // Closing leaves the rest to the next, which begins where the other ended.
 func TestClosedWhileBuilding(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	w := newWorld(t, notes(1100))
 	g := newGate("writing")
@@ -102,6 +105,7 @@ func TestClosedWhileBuilding(t *testing.T) {
 
 // A cancelled search does not end the building that it began.
 func TestCancelledWhileBuilding(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	w := newWorld(t, notes(800))
 	x := w.openWith(search.TestOptions{Patience: time.Nanosecond})
@@ -260,6 +264,7 @@ func TestAttackPlantedIndex(t *testing.T) {
 // TestAttackManyItems: a project has 200 000 files of items, more than anybody wrote.
 // Searches answer from what is indexed and say how much is missing, until all of it is there.
 func TestAttackManyItems(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	n := 2_000
 	if os.Getenv("RYE_SOAK_MINUTES") != "" {
@@ -316,6 +321,7 @@ func TestAttackWordsInHits(t *testing.T) {
 // TestAttackHugeItems: items are as large as they may be, larger, or links out of the space.
 // Those are found by their beginning, what leads out is left out, and what is too large says so.
 func TestAttackHugeItems(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret.md")
 	if err := os.WriteFile(outside, []byte(knowledge("Outside", "", "walrus")), 0o644); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 )
 
@@ -39,6 +40,7 @@ func TestForget(t *testing.T) {
 // TestCompact makes an index smaller that holds less than it did, and changes nothing
 // that can be found.
 func TestCompact(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	w := newWorld(t, library())
 	x := w.open()

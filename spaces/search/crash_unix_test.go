@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 )
@@ -33,6 +34,7 @@ const (
 // TestCrashWalk kills a process at each step of making, changing and replacing an
 // index. The next search finds everything.
 func TestCrashWalk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if dir := os.Getenv(crashDir); dir != "" {
 		crash(t, dir)
@@ -120,6 +122,7 @@ func childOf(t *testing.T, test string, env ...string) (killed bool) {
 // TestFullDisk searches where nothing can be written any more after a few pages: the
 // index goes on in memory, and says why.
 func TestFullDisk(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	if dir := os.Getenv(fullDir); dir != "" {
 		searchWithoutRoom(t, dir)

@@ -17,6 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 )
@@ -99,6 +100,7 @@ func TestSystemItemsGoByContent(t *testing.T) {
 }
 
 func TestDamagedFile(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	damages := map[string]func(t *testing.T, path string){
 		"not a database": func(t *testing.T, path string) {

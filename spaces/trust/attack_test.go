@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -33,6 +34,7 @@ func inLine(change edit) edit {
 // Every change to a file that the user signed is noticed, but for those that the
 // format leaves out of the signature, which are named as such.
 func TestAttacks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	own, mallory := newKey(t, 1), newKey(t, 9)
 	otherHash := strings.Repeat("0", 64)

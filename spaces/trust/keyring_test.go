@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -19,6 +20,7 @@ import (
 
 // TestChain is about who vouches for whom.
 func TestChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	type doc struct {
 		space item.Space
@@ -197,6 +199,7 @@ func TestShowAmbiguous(t *testing.T) {
 
 // TestProblems is about documents that are left out; the others still count.
 func TestProblems(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	good, other := newKey(t, 2), newKey(t, 3)
 	name := other.Fingerprint() + ".toml"
@@ -317,6 +320,7 @@ func TestFolderProblems(t *testing.T) {
 }
 
 func TestTooManyDocuments(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	for n := range 300 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
@@ -295,6 +296,7 @@ func TestAttackReplacedSettings(t *testing.T) {
 
 // TestTakeIsBounded: neither links nor keys nor more than is read are kept.
 func TestTakeIsBounded(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	roots := twoSpaces(t)
 	config := filepath.Join(roots.Project, ".ai", "config")

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Each call needs exactly the capability built from it, or one that stands for it.
 func TestCapabilities(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	type call func(*house, Caller) (any, error)
 	execute := func(r ExecuteRequest) call {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
@@ -41,6 +42,7 @@ func TestNewRuntimeIsYAML(t *testing.T) {
 
 // A runtime may stand on another one, and say more than that.
 func TestChainOfThree(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)
@@ -183,6 +185,7 @@ func TestAttackElementOfAChain(t *testing.T) {
 
 // TestAttackFilesBesideATool: what a signed tool could load was not signed, was changed, is compiled, or lies behind a link. None of it is loaded, and the tool runs where it does not need it.
 func TestAttackFilesBesideATool(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	const loads = "def execute(params, project_path):\n    import helper\n    return helper.X\n"
@@ -254,6 +257,7 @@ func TestAttackFilesBesideATool(t *testing.T) {
 
 // TestAttackLibraryOfARuntime: a tool has changed the files that a runtime of the program loads from the user's cache. They are put back before the next tool runs.
 func TestAttackLibraryOfARuntime(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)
@@ -277,6 +281,7 @@ func TestAttackLibraryOfARuntime(t *testing.T) {
 
 // TestAttackProgramsOfAStrangersProject: a project that nobody has accepted brings a .venv, node_modules and a .env. Its interpreter does not run, its variables are not set, and a tool that would load its modules is refused.
 func TestAttackProgramsOfAStrangersProject(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3", "node")
 	b := newBench(t)
@@ -335,6 +340,7 @@ func TestPlanWarnsOfWhatIsLeftOut(t *testing.T) {
 // A person is told of the files that are used in spite of their signature, and not once
 // for each file.
 func TestPlanWarnsOfFilesOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)
@@ -358,6 +364,7 @@ func TestPlanWarnsOfFilesOnce(t *testing.T) {
 
 // Settings that a tool asks for come from all spaces, a stranger's project apart.
 func TestConfigResolve(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // TestPythonTools runs tools of the shapes that existing ones have.
 func TestPythonTools(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	const head = `__version__ = "1.0.0"
@@ -187,6 +189,7 @@ if (values["project-path"]) main();
 // A runtime as others have written them: a program on the command line, whose modules
 // come by PYTHONPATH, and all files beside the tool signed.
 func TestRuntimeOfTheOlderShape(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -30,6 +31,7 @@ func sh(line string, more ...string) string {
 
 // TestTroublesomeTools runs tools that do not do as they should.
 func TestTroublesomeTools(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tool string
@@ -76,6 +78,7 @@ func TestTroublesomeTools(t *testing.T) {
 
 // A tool that hangs before it does anything, and one that ignores what it is told.
 func TestStubbornTools(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	for name, text := range map[string]string{
@@ -214,6 +217,7 @@ func (b *bench) count(env tool.Env) (calls, pid int) {
 }
 
 func TestWarmTool(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)
@@ -259,6 +263,7 @@ func TestWarmTool(t *testing.T) {
 
 // TestAttackWarmToolChanged: the file of a tool that is kept warm is changed after it was signed. The next call is refused, though the process that runs would not notice.
 func TestAttackWarmToolChanged(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	needs(t, "python3")
 	b := newBench(t)

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // probe asks n times whether the lock is held and counts the answers.
@@ -108,6 +110,7 @@ func TestProbesAgreeOnAnUncontendedLock(t *testing.T) {
 
 // Probes alone never make Acquire fail, however many there are.
 func TestProbesDoNotKeepALockerOut(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	hub := newHub(t)
 	path := hub.path("lock")

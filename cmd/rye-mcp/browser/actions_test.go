@@ -11,6 +11,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // busy is a project whose directives do what the tests of the page need.
@@ -96,6 +97,7 @@ turns:
 
 // TestForm: a directive is started from a form that is made of its inputs, in their types.
 func TestForm(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	p.rye("keys", "generate")
@@ -133,6 +135,7 @@ func TestForm(t *testing.T) {
 
 // TestAnswers: what asks stands on top with the time that it has, and each answer is taken.
 func TestAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -178,6 +181,7 @@ func TestAnswers(t *testing.T) {
 // TestHandoffAnswers: a thread that asks whether it may hand over is approved with what a
 // person has written for the next, and one that is declined goes on itself.
 func TestHandoffAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, handingOver)
 	s := p.serve()
@@ -247,6 +251,7 @@ func (b *tab) openRow(name string) {
 
 // TestActions: every button of a thread does what it says, in the store.
 func TestActions(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	p.rye("keys", "generate") // for the export
@@ -360,6 +365,7 @@ func (b *tab) remove(id thread.ID) {
 // TestKillAndHandOver: a thread is killed, with its receipt; another hands over with what
 // the person has written for the next.
 func TestKillAndHandOver(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -388,6 +394,7 @@ func TestKillAndHandOver(t *testing.T) {
 
 // TestTree: threads stand below those that started them; a stop takes those below along.
 func TestTree(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -433,6 +440,7 @@ turns:
 // TestRetries: a thread that has failed and is tried again says when, and a person can
 // cancel that.
 func TestRetries(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, failing)
 	s := p.serve()

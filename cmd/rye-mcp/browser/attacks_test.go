@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestAttackPageWithoutToken: a page is opened without its token, with a wrong one, and with one in the query. It shows no thread, says how to get the address, and its API answers nobody.
 func TestAttackPageWithoutToken(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -48,6 +50,7 @@ func TestAttackPageWithoutToken(t *testing.T) {
 
 // TestAttackPageOfAnotherPort: a page of another server on this machine, which has the token, asks the API and frames the page. It reads nothing, starts nothing, and the frame stays empty.
 func TestAttackPageOfAnotherPort(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -91,6 +94,7 @@ func TestAttackPageOfAnotherPort(t *testing.T) {
 
 // TestAttackReadOnlyPage: somebody who was given an address to look with tries to change something. There is nothing to press, and every request that would change something is refused.
 func TestAttackReadOnlyPage(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	writing := p.serve()
@@ -138,6 +142,7 @@ var hostile = []string{
 
 // TestAttackPageMarkup: names, answers, tools, files and errors of threads hold markup, scripts, links, escape sequences and text that turns other text around. Nothing of it runs, loads or is an element, and what cannot be seen is made visible.
 func TestAttackPageMarkup(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy+hostileModel())
 	s := p.serve()
@@ -219,6 +224,7 @@ turns:
 
 // TestAttackManyPages: somebody opens 200 pages of one server at once. All hear of a change, and the server goes on.
 func TestAttackManyPages(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()

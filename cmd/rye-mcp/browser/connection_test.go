@@ -11,11 +11,13 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestStreamCut: a page whose connection is cut says so, and shows what has happened
 // meanwhile when it has one again.
 func TestStreamCut(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -133,6 +135,7 @@ func (p *proxy) cut(closed bool) {
 // TestServerRestarted: a page whose server was ended says so. A new server at its address has another token,
 // and the page says that too; the new address, opened in the same tab, goes on.
 func TestServerRestarted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()
@@ -155,6 +158,7 @@ func TestServerRestarted(t *testing.T) {
 
 // TestClock: the clock of the browser is an hour ahead of the server's. Ages and deadlines are the server's.
 func TestClock(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()

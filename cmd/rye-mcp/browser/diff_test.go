@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // changing is a directive that works in a git worktree of its own.
@@ -25,6 +26,7 @@ Change the files.
 
 // TestDiff: what a thread has changed in a workspace of its own is said in its row, and shown line by line.
 func TestDiff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, strings.Replace(changing, "turns:\n", `turns:
   - match: {first: Change the files, turn: 1}

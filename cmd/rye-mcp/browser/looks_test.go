@@ -11,6 +11,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // axeSource is the program that finds what people with disabilities stumble over; empty
@@ -32,6 +33,7 @@ func axeSource(t testing.TB) string {
 // TestLooks: every view, light, dark and on a phone, has nothing that axe finds, and on a phone nothing that
 // must be scrolled for sideways.
 func TestLooks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	axe := axeSource(t)
 	p := newPlace(t, busy)
@@ -147,6 +149,7 @@ func (b *tab) asks(axe, where string, rules []string) {
 
 // TestKeyboard: everything that can be pressed is reached with the keyboard alone, and it is seen where one is.
 func TestKeyboard(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	s := p.serve()

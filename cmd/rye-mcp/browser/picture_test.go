@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-rod/rod/lib/proto"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 var pictures = flag.String("pictures", "", "write the pictures of README and guides into this folder")
@@ -36,6 +38,7 @@ func (b *tab) picture(path string) error {
 // TestPictures makes the pictures of the page, of threads that truly work, when -pictures says
 // where; without it the test only goes the same way.
 func TestPictures(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, release)
 	s := p.serve()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -93,6 +94,7 @@ const oneSlot = busy + "-- home/.ai/config/agent/agent.yaml --\nintegrity: {mode
 
 // TestThousand: of 1 000 threads on the page one changes. Its row alone is touched, and the page stays usable.
 func TestThousand(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, oneSlot)
 	s := p.serve()

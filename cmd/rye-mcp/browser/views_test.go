@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // pure are functions of the page's views that need no document: expressions over a module m, and what they give.
@@ -85,6 +86,7 @@ var pure = []struct{ name, module, expression, want string }{
 
 // TestViewsCompute: what the views compute without a document.
 func TestViewsCompute(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	b := newPlace(t, busy).serve().open(desktop)
 	for _, test := range pure {
@@ -141,6 +143,7 @@ turns:
 
 // TestViewsOfThread: every view of a thread shows what the thread did, and what it was told by models and files is text.
 func TestViewsOfThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, viewed)
 	p.rye("keys", "generate")
@@ -234,6 +237,7 @@ const longThread = `async (events, size) => {
 // TestViewsLongTranscript: of a transcript of 60 MB a bounded part is held, whichever way one reads, what is looked at stays
 // where it is when more is loaded, and find reaches what is not held.
 func TestViewsLongTranscript(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	b := newPlace(t, busy).serve().open(desktop)
 	b.says("No threads|no threads")
@@ -269,6 +273,7 @@ func TestViewsLongTranscript(t *testing.T) {
 // TestViewsManyDeltas: an answer that arrives in 10 000 pieces a second is drawn as it grows, the page answers meanwhile, and a reader
 // who scrolls up is left where they are.
 func TestViewsManyDeltas(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	b := newPlace(t, busy).serve().open(desktop)
 	b.says("No threads|no threads")

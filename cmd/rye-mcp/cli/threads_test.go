@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -48,6 +49,7 @@ func register(t *testing.T, p *project, directive string, at int64) thread.Recor
 // A prefix finds its thread however many newer ones merely contain it, and pages
 // are put together to a whole.
 func TestCompleteID(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	sys, p := testProject(t)
 	register(t, p, "old", 1)

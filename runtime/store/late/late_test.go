@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 func registered(t *testing.T, s store.Store) (thread.Record, error) {
@@ -140,6 +141,7 @@ func TestChecksWithoutStore(t *testing.T) {
 // TestSuite: a store that is made when the first thread is registered does what every
 // store does.
 func TestSuite(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) store.Store {
 		dir := t.TempDir()

@@ -10,11 +10,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestAlone: the process of a thread finds its project, works and is heard of by one
 // connection, and looking for a project makes none.
 func TestAlone(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	options := postgres.Options{URL: pgtest.Server(t), Alone: true, Connections: 1, Poll: time.Hour}
 	if s, p, err := postgres.Lookup(t.Context(), options, "p"); s != nil || p != nil || err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // openAt opens a project of a database until the test ends.
@@ -34,6 +35,7 @@ func openAt(t testing.TB, url string) *Store {
 // for that query with its values alone, and in the types that database/sql knows. A transaction whose first
 // statement fails leaves the lock to the next.
 func TestWriteFrom(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	st := openAt(t, pgtest.Server(t))
 	d := &database{store: st, lock: "registry", behind: func(bool) string { return "" }, committed: func(bool) {}}
@@ -84,6 +86,7 @@ func isDivision(err error) bool {
 // TestErrorsOfTheServer: each error by which a call ends whose server is away, or late, says so
 // in words of this package.
 func TestErrorsOfTheServer(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	st := openAt(t, pgtest.Server(t))
 	st.server.opts.Timeout = 100 * time.Millisecond

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -67,21 +68,25 @@ func alone(ctx context.Context, s store.Store) error {
 }
 
 func TestLedgerSurvivesKills(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.LedgerSurvivesKills(t)
 }
 
 func TestLedgerOfFamilies(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.LedgerOfFamilies(t)
 }
 
 func TestProcessesShareTheQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.ShareTheQueue(t)
 }
 
 func TestStorm(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.Storm(t, 8)
 }

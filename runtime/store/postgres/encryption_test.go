@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // Roles of the server with TLS, named after what pg_hba.conf asks of them.
@@ -117,6 +118,7 @@ func (e *encrypted) try(t *testing.T, url string, want how) {
 // server that takes connections with TLS, without, or with a certificate of the client.
 // Source: https://www.postgresql.org/docs/15/libpq-ssl.html, table 34.1.
 func TestSSLMode(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	e := newEncrypted(t)
 	ours, theirs := "sslrootcert="+e.root.File, "sslrootcert="+e.other.File
@@ -203,6 +205,7 @@ func TestTLSBadParameters(t *testing.T) {
 // TestSeveralHosts: of several servers that is used which is as target_session_attrs says,
 // encrypted as the others; LISTEN and the connections that are made beside a pool, too.
 func TestSeveralHosts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	e := newEncrypted(t)
 	standby := e.cluster.Standby(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -160,6 +161,7 @@ func faultContext(t *testing.T) context.Context {
 // TestFaults does to a server under load what happens to servers. Each call is repeated
 // until it succeeds; in the end nothing is lost and nothing is there twice.
 func TestFaults(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{})
 	url := c.Database(t)
@@ -246,6 +248,7 @@ func (f *family) awaitFact(fact error) {
 // TestLostCommit: the link is cut at COMMIT. Whether it was done is found out, and the
 // call answers as if nothing had happened.
 func TestLostCommit(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{})
 	direct := c.Database(t)
@@ -299,6 +302,7 @@ func newCrashing(t *testing.T) (*family, *proxy) {
 // TestUnknownOutcomeOfRun: what a run writes of itself is done again where nobody knows whether
 // it was done, and comes to the same.
 func TestUnknownOutcomeOfRun(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f, p := newCrashing(t)
 	rec, _, err := store.Register(f.ctx, f.store, newThread("own", ""), nil)
@@ -353,6 +357,7 @@ func TestUnknownOutcomeOfRun(t *testing.T) {
 // TestUnknownOutcome: the server crashes at COMMIT. Where the call may not be done twice it says
 // that the outcome is not known; repeated it does no harm.
 func TestUnknownOutcome(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	f, p := newCrashing(t)
 	for _, how := range []cut{afterCommit, afterAnswered} {
@@ -368,6 +373,7 @@ func TestUnknownOutcome(t *testing.T) {
 // TestNoConnectionLeft: the server has none left. Calls wait for one, and say so when
 // none becomes free.
 func TestNoConnectionLeft(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"max_connections": "8"}})
 	c.Exec(t, "CREATE ROLE worker LOGIN", "CREATE DATABASE work OWNER worker")
@@ -427,6 +433,7 @@ func TestNoConnectionLeft(t *testing.T) {
 // TestSuspendedWriter: a process that was suspended in a transaction keeps its lock no
 // longer than a call may take.
 func TestSuspendedWriter(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t), Timeout: 500 * time.Millisecond})
 	if err != nil {
@@ -450,6 +457,7 @@ func TestSuspendedWriter(t *testing.T) {
 // its place. Calls go on with it; what it lacks is there again when its call is repeated,
 // and the money of what it lacks is not held.
 func TestStandbyPromoted(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	primary := pgtest.Start(t, pgtest.Options{})
 	url := primary.Database(t)
@@ -480,6 +488,7 @@ func TestStandbyPromoted(t *testing.T) {
 // TestDiskFull: the server has no room. The call says so, nothing of it is left, and with
 // room it succeeds.
 func TestDiskFull(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	url := pgtest.Server(t)
 	s := connect(t, url)

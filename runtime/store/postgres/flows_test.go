@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -20,6 +21,7 @@ var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 // is committed after a flow of the ledger has begun, and before the flow changes the
 // budget, is in what the flow makes of it: no money is lost, and none is given out twice.
 func TestFlowsSeeWhatIsReportedMeanwhile(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		// reported is the thread that has spent 70 more meanwhile, of 100.

@@ -11,11 +11,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestKeeper: nothing is ever lost, a sound database is found sound, and what the deleted
 // have left is given back.
 func TestKeeper(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	ctx := t.Context()
 	f := newFamily(t, connect(t, pgtest.Server(t)), "p")
@@ -53,6 +55,7 @@ func TestKeeper(t *testing.T) {
 
 // TestDamaged: a table whose file is damaged on the disk is found, and named.
 func TestDamaged(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{})
 	url := c.Database(t)
@@ -91,6 +94,7 @@ func damage(t *testing.T, file string) {
 // TestLook: the look notices commits without a hint, and commits while the connection that
 // listens is lost.
 func TestLook(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Start(t, pgtest.Options{})
 	url := c.Database(t)

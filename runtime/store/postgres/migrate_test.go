@@ -13,11 +13,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestCreatedAsMigrated: a new schema is what the migrations make of an old one, and no
 // migration has a way back, which would be taken at once.
 func TestCreatedAsMigrated(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Shared(t)
 	for _, t1 := range []tables{fleet, project("p", "p")} {

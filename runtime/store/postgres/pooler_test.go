@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // databaseOf is the name of the database of a URL.
@@ -23,6 +24,7 @@ var throughPooler = []string{"Register", "Queue", "Slots", "Changes", "Ledger", 
 // TestPoolerSession: through a pgbouncer that keeps a session for each client, without any
 // other setting of it, the store is as it is without one. Hints arrive.
 func TestPoolerSession(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Shared(t)
 	url := c.Pooler(t, "session", "default_pool_size = 60")(databaseOf(c.Database(t)))
@@ -41,6 +43,7 @@ func TestPoolerSession(t *testing.T) {
 // TestPoolerTransaction: a pooler that gives the statements of a client to several sessions
 // is found out, however many use it, and nothing is made or changed through it.
 func TestPoolerTransaction(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Shared(t)
 	for _, mode := range []string{"transaction", "statement"} {

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // roleVar makes a process of the test binary play a role instead of testing.
@@ -169,6 +170,7 @@ func players(t *testing.T, role, url string, n int, killOne bool) (lines []strin
 // beginning with a database that has nothing, never occupy more slots than there are, give
 // no id twice, and run no thread twice.
 func TestProcesses(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	url := pgtest.Server(t)
 	const processes = 4
@@ -205,6 +207,7 @@ func TestProcesses(t *testing.T) {
 // TestProcessKilled: of processes that take shares of one purse one is killed. The purse
 // has given each share once, and no more than it had.
 func TestProcessKilled(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	url := pgtest.Server(t)
 	st := open(t, connect(t, url), "shop")

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // manyThreads is how many a store of these tests has.
@@ -52,6 +53,7 @@ func withThreads(t *testing.T) *postgres.Store {
 // relatives at once (Trees, Latest in a tree) are not here: PostgreSQL expects thousands of
 // them, and reads a table of this size sooner than as many places of an index.
 func TestNothingReadsAllThreads(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, ctx := withThreads(t), t.Context()
 	by := storetest.As(s)
@@ -141,6 +143,7 @@ func scanned(t *testing.T, s *postgres.Store) (rows int64) {
 // TestListByText compares a bounded number of rows with a text for each page, in every
 // order, and finds all that there are over the pages, once each.
 func TestListByText(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := withThreads(t)
 	for _, by := range store.SortKeys() {

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 func TestMain(m *testing.M) {
@@ -43,6 +44,7 @@ func connect(t testing.TB, url string) *postgres.Server {
 
 // TestMany: of many that open a new database at once all find the same tables.
 func TestMany(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	url := pgtest.Server(t)
 	var wg sync.WaitGroup
@@ -73,6 +75,7 @@ func TestMany(t *testing.T) {
 
 // TestLookup: one call finds what is there, for one connection, and nothing else.
 func TestLookup(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	url := pgtest.Server(t)
 	s := connect(t, url)
@@ -110,6 +113,7 @@ func TestLookup(t *testing.T) {
 // TestLeastPrivilege: a role that may only work, as the package's documentation grants it,
 // opens a project, works, and changes no table.
 func TestLeastPrivilege(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Shared(t)
 	for _, role := range []string{"rye_owner", "rye_worker"} {
@@ -144,6 +148,7 @@ func TestLeastPrivilege(t *testing.T) {
 
 // TestTooNew: tables of a newer binary are left alone.
 func TestTooNew(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := connect(t, pgtest.Server(t))
 	p, err := s.Project(t.Context(), "p")

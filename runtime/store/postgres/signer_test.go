@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestSigner: of several machines that say at once which key signs, one decides for all.
 func TestSigner(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	project := pgstoretest.Project(t, pgstoretest.Connect(t), "team/app")
 	said := make(chan string)

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // open opens a project, which is closed at the end of the test.
@@ -32,6 +33,7 @@ func TestConformance(t *testing.T) {
 // TestParallel: a server that runs in parallel whatever it may, as it does with large
 // tables, answers as any other, and makes the indexes of large tables.
 func TestParallel(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := pgtest.Shared(t)
 	url := c.Database(t)

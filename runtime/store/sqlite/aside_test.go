@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // damages are ways to ruin a database file of some pages.
@@ -75,6 +76,7 @@ func openAndCheck(ctx context.Context, dir string) error {
 }
 
 func TestDamageIsSetAside(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, how := range damages {
 		for file := range names {

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -38,22 +39,26 @@ var shared = crowdtest.Engine{
 }
 
 func TestLedgerSurvivesKills(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.LedgerSurvivesKills(t)
 }
 
 func TestLedgerOfFamilies(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.LedgerOfFamilies(t)
 }
 
 func TestProcessesShareTheQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.ShareTheQueue(t)
 }
 
 // TestStorm: no process of many that write at once is shown that the databases are busy.
 func TestStorm(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	shared.Storm(t, 32)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // roleVar makes a process of the test binary play a role instead of testing.
@@ -86,6 +87,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOfOneConnection: nothing that a store does waits for itself.
 func TestConformanceOfOneConnection(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	folder := made(t)
 	storetest.Run(t, func(t *testing.T) store.Store {

@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // A remembered row is never older than the last commit, whichever process and
@@ -247,6 +248,7 @@ func TestRowCacheOfACancelledRead(t *testing.T) {
 // However many read beside the writers, nobody gets a row that is older than a
 // commit that had returned when the read began.
 func TestRowsAreCurrentUnderLoad(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const turns, readers = 60, 4
 	dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // former is a database of an older schema, which a process of that version has open.
@@ -165,6 +166,7 @@ func (f *former) upgrade() *Store {
 // a newer one migrates it. Rows of all states are as they were, live threads are
 // continued, and what the older process writes is understood.
 func TestUpgradeOfRegistries(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const insert = `INSERT INTO threads (thread_id, kind, directive, parent_id, status, result, completed_at, request_key, created_at, updated_at, last_used)
 		VALUES (?, 'directive', 'd', ?, ?, ?, ?, ?, 1, 1, 1)`
@@ -235,6 +237,7 @@ func (f *former) continued(s *Store, insert string) {
 // all that it would do then; what it runs itself, and what anybody may ask for, is its
 // to write as before.
 func TestOlderProcessTakesNothingOver(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	formerDatabases(t, "registry", func(f *former) {
 		f.exec(`INSERT INTO threads (thread_id, kind, directive, status, created_at, updated_at, last_used)

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // many registers threads that have ended, with results of some kilobytes.
@@ -37,6 +38,7 @@ func many(t *testing.T, s *Store, n int) (ids []thread.ID) {
 // same folder writes; no write of that fails. A database of before there was that is
 // written anew once, and from then on gives parts back.
 func TestVacuum(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, former := range []bool{false, true} {
 		t.Run(fmt.Sprint("former ", former), func(t *testing.T) {

@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 func TestComplete(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	b := tree(t)
 	b.put("src/bell\a.go", "x")

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -321,6 +322,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestAppend(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	b := newBench(t)
 	r := do[writeResult](b, "write", in{"path": "log/a", "content": "one\n", "mode": "append"})

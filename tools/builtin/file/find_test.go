@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -57,6 +58,7 @@ func TestGlob(t *testing.T) {
 }
 
 func TestGlobIsBounded(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	b := newBench(t)
 	for i := range maxPaths + 1 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -246,6 +247,7 @@ func TestAttackStaleLink(t *testing.T) {
 
 // Records that were damaged, and a full memory, refuse nothing and forget names alone.
 func TestStaleWriteRecords(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	tr := newTree(t)
 	a, b := tr.worker("a-1"), tr.worker("b-1")
@@ -297,6 +299,7 @@ const writerVar = "RYE_TEST_WRITER"
 // replacing all of it: none undoes what another has written. Of twenty that replace a file
 // which none has read, one does.
 func TestTwentyWriters(t *testing.T) {
+	longtest.Mark(t)
 	if told := os.Getenv(writerVar); told != "" {
 		writeMany(t, strings.Split(told, " "))
 		return

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -201,6 +202,7 @@ func TestAttackGitEnvironment(t *testing.T) {
 
 // TestAttackBorrowedRepository: a folder's .git is a link, points at another repository of the person, or borrows its refs, index, objects or packs. Nothing of the other repository is shown.
 func TestAttackBorrowedRepository(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	victim := newRepo(t)
 	secret := victim.commit("secret plans", map[string]string{"secret.txt": "secret\n"})
@@ -309,6 +311,7 @@ func TestAttackCommitSpeaks(t *testing.T) {
 
 // TestAttackEndlessHistory: a change has a line of many megabytes and many lines. A page of it is shown, and git is stopped then.
 func TestAttackEndlessHistory(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	r := newRepo(t)
 	r.commit("one", map[string]string{"a.txt": "one\n"})

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -243,6 +244,7 @@ func TestAttackBadHTTP(t *testing.T) {
 
 // TestAttackHostileHTML: a page nests without end, or repeats what is costly to take apart. What reading it allocates, and what becomes of it, stay within a fixed multiple of its size.
 func TestAttackHostileHTML(t *testing.T) { //nolint:paralleltest // it measures memory
+	longtest.Mark(t)
 	pages := map[string]string{}
 	for name, p := range hostilePages {
 		pages[name] = p.page(alloctest.Size(maxHTML) / 2)

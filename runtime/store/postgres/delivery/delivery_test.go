@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // scene is a project with a worker that is alive.
@@ -152,6 +153,7 @@ func TestRetryHints(t *testing.T) {
 // TestMirrors: after the sweep of a project each of its mirrors has a job, once, which a worker
 // takes that serves the mirror, and nobody else does; what is due by a change comes at once.
 func TestMirrors(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	mine, other := &mirrors.Outbox{Pool: s.store.Pool, Mirror: mirrors.ID("mine")}, &mirrors.Outbox{Pool: s.store.Pool, Mirror: mirrors.ID("other")}

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // step is a claim of a thread, from one run to another, or a write by a run.
@@ -102,6 +103,7 @@ func history(t *testing.T, by func(s *postgres.Store, id thread.ID, run thread.R
 // too. What they see could have been seen one after the other with one owner at a time.
 // With the fence taken away it is not.
 func TestFence(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	first, seen := history(t, func(s *postgres.Store, id thread.ID, run thread.Run) store.Runner { return s.Runner(id, run) })
 	if !porcupine.CheckOperations(owned(first), seen) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // roleVar makes a process of the test binary start a cluster, say where, and wait.
@@ -72,6 +74,7 @@ func TestKilled(t *testing.T) {
 
 // TestPower: a server comes back with what was committed, after a stop and after a crash.
 func TestPower(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	c := Start(t, Options{Durable: true})
 	url := c.Database(t)
@@ -155,6 +158,7 @@ func TestTemplate(t *testing.T) {
 
 // TestInMemory: what does not have to be durable lies in memory, where there is room.
 func TestInMemory(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for durable, want := range map[bool]bool{false: roomInMemory(), true: false} {
 		c := Start(t, Options{Durable: durable})

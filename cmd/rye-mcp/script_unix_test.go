@@ -59,6 +59,8 @@ func holdLock(args []string) int {
 	if err == nil {
 		err = os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o600)
 	}
+	goesOn := make(chan os.Signal, 1)
+	signal.Notify(goesOn, syscall.SIGCONT)
 	if err == nil {
 		err = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	}
@@ -66,6 +68,7 @@ func holdLock(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	<-goesOn // another of its threads may be the one that stops first
 	return 0
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
@@ -87,44 +88,24 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	defer func() { _ = hold.Release() }()
 	sys.Outer = in.Outer
-	vault := secret.New(in.Inputs)
-	meta, unreadable := records.Local{Home: home.Always()}.Of(id).Meta().Read()
-	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
-	items := itemsOf(ctx, snapshot.Local{Dir: home.Snapshots, Now: sys.Now}, home.Seal, meta, in.Items)
+	t := ownThread{id: id, vault: secret.New(in.Inputs)}
+	t.meta, t.unreadable = records.Local{Home: home.Always()}.Of(id).Meta().Read()
+	log := threadLog(sys, home.Of(id), id, t.meta.TraceID, t.vault)
+	items := itemsOf(ctx, snapshot.Local{Dir: home.Snapshots, Now: sys.Now}, home.Seal, t.meta, in.Items)
 	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore, items)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	p.providers.Adopt(in.ProviderKeys)
-	if unreadable != nil {
-		in.Settings = nil // nothing vouches for them; the loop says what is wrong with the file
-	}
-	if p.decided, err = settingsOf(p.config, meta, in.Settings); err != nil {
+	if err := t.takeOver(ctx, sys, p, in); err != nil {
 		return err
 	}
-	finisher := threadFinisher(sys, p, vault)
-	run, err := runOf(ctx, p, id, in)
+	defer func() { _ = t.transcript.Close() }()
+	deps, err := t.loopDeps(sys, p, log)
 	if err != nil {
 		return err
 	}
-	w, err := finisher.OpenTranscript(id, run)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = w.Close() }()
-	gate := p.worksBy.over(p.trust).With(p.decided.Integrity)
-	settings, err := loopSettings(p.decided, gate)
-	if err != nil {
-		return err
-	}
-	rec, err := loop.Run(ctx, loop.Deps{
-		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, run), Finisher: finisher, Transcript: w,
-		Meta:     func() (thread.Meta, error) { return meta, unreadable },
-		Resolver: p.worksBy.from(p.resolver).For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Sharing: p.control.Changed, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
-		Crashpoints: sys.Crashpoints, Secrets: vault, TurnEnded: p.mirroring.turnMirrored(id), //nolint:contextcheck // a sender outlives the thread
-	})
+	rec, err := loop.Run(ctx, deps)
 	if err != nil {
 		return err
 	}
@@ -136,6 +117,54 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// ownThread is what a thread's process has of its thread when the loop begins.
+type ownThread struct {
+	id         thread.ID
+	run        thread.Run
+	meta       thread.Meta
+	unreadable error // why meta is not known
+	vault      *secret.Vault
+	finisher   *finish.Finisher
+	transcript *transcript.Writer
+}
+
+// takeOver has the process work by what the start decided, under its run, and opens the
+// transcript, which the caller closes.
+func (t *ownThread) takeOver(ctx context.Context, sys System, p *project, in spawn.Inheritance) (err error) {
+	p.providers.Adopt(in.ProviderKeys)
+	if t.unreadable != nil {
+		in.Settings = nil // nothing vouches for them; the loop says what is wrong with the file
+	}
+	if p.decided, err = settingsOf(p.config, t.meta, in.Settings); err != nil {
+		return err
+	}
+	t.finisher = threadFinisher(sys, p, t.vault)
+	if t.run, err = runOf(ctx, p, t.id, in); err != nil {
+		return err
+	}
+	t.transcript, err = t.finisher.OpenTranscript(t.id, t.run)
+	return err
+}
+
+// loopDeps is what the loop of the thread works with.
+func (t *ownThread) loopDeps(sys System, p *project, log zerolog.Logger) (loop.Deps, error) {
+	gate := p.worksBy.over(p.trust).With(p.decided.Integrity)
+	settings, err := loopSettings(p.decided, gate)
+	if err != nil {
+		return loop.Deps{}, err
+	}
+	return loop.Deps{
+		ID: t.id, Project: p.path, Process: thread.Process(p.place.Self()),
+		Store: p.store, Runner: p.store.Runner(t.id, t.run), Finisher: t.finisher, Transcript: t.transcript,
+		Meta:     func() (thread.Meta, error) { return t.meta, t.unreadable },
+		Resolver: p.worksBy.from(p.resolver).For(t.id), Trust: gate, Executor: p.executor, Actions: p.actions,
+		Settings: settings, Env: p.env, Providers: p.providers.With(p.decided), Workspaces: p.workspaces,
+		Sharing: p.control.Changed, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains,
+		GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
+		Crashpoints: sys.Crashpoints, Secrets: t.vault, TurnEnded: p.mirroring.turnMirrored(t.id),
+	}, nil
 }
 
 // inherit takes over what the starter of a thread hands to its process in what nobody else

@@ -54,12 +54,7 @@ func endedAt(t *testing.T, p *Project, now time.Time, results ...string) (ids []
 // until there is no more.
 func readAll(t *testing.T, c *servertest.Client, call string) string {
 	t.Helper()
-	name, rest, _ := strings.Cut(call, " ")
-	args := map[string]any{}
-	for arg := range strings.SplitSeq(rest, " ") {
-		key, value, _ := strings.Cut(arg, "=")
-		args[key] = value // numbers too: input is forgiving
-	}
+	name, args := namedCall(call)
 	var all strings.Builder
 	for {
 		var page struct {
@@ -78,6 +73,17 @@ func readAll(t *testing.T, c *servertest.Client, call string) string {
 			return all.String()
 		}
 	}
+}
+
+// namedCall is the call that an answer names.
+func namedCall(call string) (name string, args map[string]any) {
+	name, rest, _ := strings.Cut(call, " ")
+	args = map[string]any{}
+	for arg := range strings.SplitSeq(rest, " ") {
+		key, value, _ := strings.Cut(arg, "=")
+		args[key] = value // numbers too: input is forgiving
+	}
+	return name, args
 }
 
 var cutText = regexp.MustCompile(`(?s)^(.*)… \[\d+ more bytes: ([^\]]+)\]$`)
@@ -148,6 +154,17 @@ func TestLongDataIsReadable(t *testing.T) {
 	m := cutText.FindStringSubmatch(read.Data.Content)
 	if m == nil {
 		t.Fatalf("content: %.300s", read.Data.Content)
+	}
+	for _, room := range []int{500, 3_000} { // a page is as long as it is asked to be
+		name, args := namedCall(m[2])
+		args["max_bytes"] = room
+		var page struct {
+			Content string
+			Next    int `json:"next_offset"`
+		}
+		if decode(t, c.Call(name, args), &page); len(page.Content) > room || len(page.Content) < room/2 || page.Next == 0 {
+			t.Errorf("%s with %v: %d bytes, next %d", name, args, len(page.Content), page.Next)
+		}
 	}
 	whole := m[1] + readAll(t, c, m[2])
 	call["max_bytes"] = 100_000

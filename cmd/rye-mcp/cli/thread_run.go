@@ -101,7 +101,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = t.transcript.Close() }()
-	deps, err := t.loopDeps(sys, p, log)
+	deps, err := t.loopDeps(sys, p, log) //nolint:contextcheck // a sender outlives the thread
 	if err != nil {
 		return err
 	}

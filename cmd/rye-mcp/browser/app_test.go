@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/app"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // appHost is a client that shows apps: its page has the app in a frame without origin, and
@@ -140,6 +141,7 @@ func (h *appHost) open() *tab {
 // TestApp: in a client that shows apps the board stands in the conversation, asks and is
 // answered there, and starts, cancels and shows threads without a network of its own.
 func TestApp(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	p := newPlace(t, busy)
 	p.rye("keys", "generate")

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestHarness shows that what must fail a test does: a tab hears of errors on the console,
 // of exceptions, of what a policy forbids and of requests to elsewhere.
 func TestHarness(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	in := chromium.inContext(t)
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

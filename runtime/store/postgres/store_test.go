@@ -21,6 +21,7 @@ func open(t testing.TB, s *postgres.Server, name string) *postgres.Store {
 // TestConformance gives each test a project of its own in one database, so that what
 // belongs to one project and not to another shows. Nothing looks by itself.
 func TestConformance(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t), Poll: time.Hour, Connections: 3})
 	if err != nil {

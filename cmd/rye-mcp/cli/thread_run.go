@@ -97,7 +97,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	if err := t.takeOver(ctx, sys, p, in); err != nil {
+	if err := t.begin(ctx, sys, p, in); err != nil {
 		return err
 	}
 	defer func() { _ = t.transcript.Close() }()
@@ -130,9 +130,9 @@ type ownThread struct {
 	transcript *transcript.Writer
 }
 
-// takeOver has the process work by what the start decided, under its run, and opens the
+// begin has the process work by what the start decided, under its run, and opens the
 // transcript, which the caller closes.
-func (t *ownThread) takeOver(ctx context.Context, sys System, p *project, in spawn.Inheritance) (err error) {
+func (t *ownThread) begin(ctx context.Context, sys System, p *project, in spawn.Inheritance) (err error) {
 	p.providers.Adopt(in.ProviderKeys)
 	if t.unreadable != nil {
 		in.Settings = nil // nothing vouches for them; the loop says what is wrong with the file

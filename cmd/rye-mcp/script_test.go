@@ -44,7 +44,7 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params.Dir, params.Files = "", longtest.Sample(all, 10)
+	params.Dir, params.Files = "", longtest.Sample(all, 16)
 	testscript.Run(t, params)
 }
 

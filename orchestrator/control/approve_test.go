@@ -84,6 +84,7 @@ func TestApprove(t *testing.T) {
 // An answer that cannot be carried out is refused with what is valid, and leaves the
 // question open.
 func TestApproveRefuses(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, root, stranger := attackScene(t)
 	child := s.start("work", self)
@@ -132,6 +133,7 @@ func TestApproveRefuses(t *testing.T) {
 // A model answers for what its thread has started, within what that has, and for
 // nothing else; least of all for itself.
 func TestApproveAttacks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, root, stranger := attackScene(t)
 	child := s.start("work", self)
@@ -189,6 +191,7 @@ func TestApproveFromATool(t *testing.T) {
 
 // The questions of a thread, and of those below it, are part of how it stands.
 func TestWaitingIsShown(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -255,6 +258,7 @@ func silent(ended chan<- error) func(context.Context) (thread.Answer, error) {
 // A wait puts questions to the person behind it, until there is an answer that
 // can be carried out.
 func TestWaitAsks(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -346,6 +350,7 @@ func TestWaitEndsToAsk(t *testing.T) {
 
 // However many questions end a wait at the same time, it ends.
 func TestWaitEndsToAskForMany(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	const threads = 4
@@ -398,6 +403,7 @@ func TestAnswerOutlivesWait(t *testing.T) {
 // A thread that waits for a child is told of its question, once, so that it can
 // answer; then it waits on like any other.
 func TestParentIsTold(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, _, _ := attackScene(t)
 	child := s.start("work", self)

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -50,6 +51,7 @@ func TestAskHandoff(t *testing.T) {
 
 // TestNoAskHandoff refuses what would be in vain, and names what goes on with it.
 func TestNoAskHandoff(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 3)
 	running, ended := s.start("work", ""), s.start("work", "")
@@ -156,6 +158,7 @@ func TestAttackHandoffStranger(t *testing.T) {
 // handoff has handed over to nobody, so its summary goes, as after a handoff that fails.
 // Somebody else's file in that place stays.
 func TestSummaryOfDead(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	finisher := s.c.Threads.Finisher

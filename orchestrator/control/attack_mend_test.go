@@ -91,6 +91,7 @@ func TestAttackCopiedThread(t *testing.T) {
 
 // TestAttackRunAgain: the folder of a thread that was queued once is put back after its row was deleted, so that mending starts it again. It comes back as a thread that was cancelled, and does not run.
 func TestAttackRunAgain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
@@ -139,6 +140,7 @@ func (s *scene) wantTreeSpend(root thread.ID, want thread.Micros) {
 
 // TestAttackRenderingLink: the rendering of a thread is replaced by a link to a file of the user, and its folder by another. Mending replaces the first with a file and follows neither.
 func TestAttackRenderingLink(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
@@ -164,6 +166,7 @@ func TestAttackRenderingLink(t *testing.T) {
 
 // TestAttackThreadMends: a model in a thread calls reconcile_threads with apply to change the records of threads. It is refused, and told what it may call.
 func TestAttackThreadMends(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, _, _ := attackScene(t)
 	call := func(parameters string) (any, error) {

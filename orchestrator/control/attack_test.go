@@ -64,6 +64,7 @@ func attackScene(t *testing.T) (s *scene, self, root, stranger thread.ID) {
 // No model decides what the runtime decides about a child: a call that tries is
 // refused, and nothing is started.
 func TestSpawnAttacksAreRefused(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, root, stranger := attackScene(t)
 	older := func(parameters string) string {

@@ -96,6 +96,7 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 // TestNeverContinued: a thread that was to continue another and never came to it
 // is not resumed in its place, and to stop it stops nobody else.
 func TestNeverContinued(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -130,6 +131,7 @@ func TestNeverContinued(t *testing.T) {
 // TestResumeIsJudged: what a thread may do is held against the settings as they are
 // when it is resumed.
 func TestResumeIsJudged(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/risky.md", permits("<execute><tool>rye.bash</tool></execute>"))
@@ -149,6 +151,7 @@ func TestResumeIsJudged(t *testing.T) {
 // TestResumeNeedsTheRightToStart: what a hook of the program has started below a
 // thread, the thread may not go on with by itself.
 func TestResumeNeedsTheRightToStart(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/meek.md", fmt.Sprintf(directive, "meek", "", ""))
@@ -253,6 +256,7 @@ func TestResumedFromFurtherBelow(t *testing.T) {
 // TestRebuiltMoneyOfAChain: after the ledger was lost, what a thread handed over
 // belongs to its successor alone.
 func TestRebuiltMoneyOfAChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first := s.start("work", "")
@@ -278,6 +282,7 @@ func TestRebuiltMoneyOfAChain(t *testing.T) {
 // TestRequestKeyOfAChain: what a thread has started under a key, its successor is
 // told of and does not start again; that of a stranger is another.
 func TestRequestKeyOfAChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first, stranger := s.start("idle", ""), s.start("idle", "")
@@ -302,6 +307,7 @@ func samePlace(a, b records.Source) bool { return a.Where() == b.Where() }
 // TestForgedLinkTellsNothing: what somebody has changed in the transcript of an
 // earlier thread of a chain is not told as a fact to the next.
 func TestForgedLinkTellsNothing(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	first := s.start("work", "")

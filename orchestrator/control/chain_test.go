@@ -155,6 +155,7 @@ func TestBelowAChain(t *testing.T) {
 // TestForkOfAChain: a caller that starts a thread and waits for it is told what the chain
 // came to.
 func TestForkOfAChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -231,6 +232,7 @@ func TestRebuildChain(t *testing.T) {
 // TestHandoffOfArtifacts: the successor has them though the thread before loses
 // them. The writer of a summary is no child that it is told of.
 func TestHandoffOfArtifacts(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {summary_directive: idle}\n")

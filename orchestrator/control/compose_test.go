@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -188,6 +189,7 @@ func TestInheritedRiskIsJudged(t *testing.T) {
 // A child inherits along its chain before it inherits from its parent, and is
 // bounded by its parent all the same.
 func TestChainComesBeforeParent(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := composedScene(t)
 	s.write("directives/top.md", fmt.Sprintf(directive, "top", "", startsAny))

@@ -347,6 +347,7 @@ func TestSweepsAtOnce(t *testing.T) {
 // its lock, the number in its row must not be signalled. It is the number of
 // another process here, which must live.
 func TestSettlerIsNoProcess(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	stranger := s.start("idle", "")

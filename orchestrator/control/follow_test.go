@@ -136,6 +136,7 @@ func TestFollowChoice(t *testing.T) {
 
 // Await is over when there is something to tell, which is told once, or nobody works.
 func TestAwait(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	origin := news.Client{Process: thread.Process{PID: os.Getpid(), Host: "here"}}.Origin("editor")

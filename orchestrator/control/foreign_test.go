@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -11,6 +12,7 @@ import (
 // An agent of another program that names no model has its parent's, and one that names
 // no tools has those to read with, whatever its parent may do.
 func TestForeignBelowParent(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/top.md", strings.Replace(strings.ReplaceAll(directive, "%s", ""), `name=""`, `name="top"`, 1))

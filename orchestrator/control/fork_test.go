@@ -125,6 +125,7 @@ func TestFork(t *testing.T) {
 // TestForkRests: a copy without a message has ended, has cost nothing and holds
 // nothing, and is resumed as any other thread.
 func TestForkRests(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	first := s.start("work", "")
@@ -165,6 +166,7 @@ func TestForkRests(t *testing.T) {
 
 // A copy that only rests needs no key of a provider; one that runs does.
 func TestForkRestsWithoutKey(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	rich := s.controller()
@@ -184,6 +186,7 @@ func TestForkRestsWithoutKey(t *testing.T) {
 
 // TestForkOfRunning: of a thread that runs what is signed is copied, and it goes on.
 func TestForkOfRunning(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	first := s.start("work", "")
@@ -214,6 +217,7 @@ func threadsFault(err error) *tool.Fault { return action.Fault(err) }
 // TestForkOfChain: the thread that is named is copied, and not the one that continues
 // it; the limits are those that the work began with.
 func TestForkOfChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first := s.start("work", "")
@@ -313,6 +317,7 @@ func TestNoFork(t *testing.T) {
 // TestForkOfQueued: a thread that has not begun has no conversation yet; one that
 // continues another has that one's.
 func TestForkOfQueued(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	first := s.start("work", "")
@@ -394,6 +399,7 @@ func TestAttackForkWidens(t *testing.T) {
 // TestAttackForkEscapesBudget: a thread whose money is spent forks its child to go on
 // with other money. The copy is refused, and costs nobody anything.
 func TestAttackForkEscapesBudget(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	started, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "idle", Limits: item.LimitSet{"spend": 0.02}})
@@ -415,6 +421,7 @@ func TestAttackForkEscapesBudget(t *testing.T) {
 // TestAttackForkStranger: a thread forks itself, one above it and one beside it. Each
 // is refused, and nothing is started.
 func TestAttackForkStranger(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s, self, root, stranger := attackScene(t)
 	for _, id := range []thread.ID{self, root, stranger} {

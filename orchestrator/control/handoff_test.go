@@ -279,6 +279,7 @@ func isPredecessorError(err error) bool {
 // TestHandoffGivenUp: a successor whose thread ended otherwise is in nobody's
 // chain and holds nothing, and the thread can be resumed.
 func TestHandoffGivenUp(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")

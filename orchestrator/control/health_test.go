@@ -19,6 +19,7 @@ import (
 )
 
 func TestHealth(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 2)
 	root, done := s.start("idle", ""), s.start("idle", "")

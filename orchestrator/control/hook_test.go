@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -20,6 +21,7 @@ func (s *scene) byHook(directive string, parent thread.ID, h action.HookCall) (v
 
 // TestFiringIsInherited: hooks that have started a thread are known to all below.
 func TestFiringIsInherited(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -43,6 +45,7 @@ func TestFiringIsInherited(t *testing.T) {
 // TestExemptHook: a hook of the program may start what the thread may not, and
 // what it starts may do no more than the thread.
 func TestExemptHook(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/meek.md", fmt.Sprintf(directive, "meek", "", ""))
@@ -62,6 +65,7 @@ func TestExemptHook(t *testing.T) {
 // TestLateStart: the last hooks of a thread that has ended start a child, which is
 // paid out of what the thread had left, and counts everywhere once.
 func TestLateStart(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -103,6 +107,7 @@ func TestLateStart(t *testing.T) {
 // TestLateStartBelowCancel: nothing is started below a thread that was asked to
 // stop, also by one that had ended before.
 func TestLateStartBelowCancel(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")

@@ -60,6 +60,7 @@ func TestRename(t *testing.T) {
 
 // TestAttackThreadRenamesOthers: a thread renames itself, the thread that has started it, a sibling and a stranger, so that a person takes one for another. It is refused but for the threads below it, also when a command that it has started asks.
 func TestAttackThreadRenamesOthers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root, stranger := s.start("idle", ""), s.start("idle", "")

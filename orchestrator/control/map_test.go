@@ -428,6 +428,7 @@ func TestMapInThread(t *testing.T) {
 // TestMapMoney holds a set to its max_spend: entries wait for what others give back, and
 // are refused when nothing is left.
 func TestMapMoney(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	req := ofItems(numbered(0, 3), 3)
@@ -516,6 +517,7 @@ func TestMapPages(t *testing.T) {
 // TestAttackMappedItem: an item of map_threads brings other rights, a model or limits than the directive has, and somebody starts directives below the set.
 // Items are inputs alone, and nothing but its items is started below a set.
 func TestAttackMappedItem(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
 	parent := s.start("idle", "")
@@ -539,6 +541,7 @@ func TestAttackMappedItem(t *testing.T) {
 // TestAttackMappedKey: two callers of map_threads give one request_key and other items, and a thread gives the key of another.
 // The second caller is refused, and a thread's keys are its own.
 func TestAttackMappedKey(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, true)
 	mine := ofItems(numbered(0, 2), 2)

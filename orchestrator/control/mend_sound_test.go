@@ -42,6 +42,7 @@ func TestReconcileSound(t *testing.T) {
 // TestReconcileRowsMadeAgain: a row that was made again does not know its run. Once apply
 // has written the rendering of such a thread, nothing is found.
 func TestReconcileRowsMadeAgain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	id := s.ended(s.start("idle", ""))
@@ -79,6 +80,7 @@ func (f fleeting) Held(k life.Key) (bool, error) {
 // TestReconcileFleetingLife: a lock that has gone by the time it is looked at is none that
 // a process has left.
 func TestReconcileFleetingLife(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	id := s.ended(s.start("idle", ""))

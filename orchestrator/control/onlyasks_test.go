@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -128,6 +129,7 @@ func TestWaitWhileThePersonIsAsked(t *testing.T) {
 // One unknown id among several is a result that names the nearest; alone it is the
 // failure of the call.
 func TestUnknownIDs(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first, second := s.start("idle", ""), s.start("idle", "")

@@ -147,6 +147,7 @@ func TestOneSlot(t *testing.T) {
 // TestSlotIsTakenBack: a thread gives its slot away while it waits, whoever
 // else waits with it, and has it again afterwards.
 func TestSlotIsTakenBack(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 2)
 	first, second := s.start("idle", ""), s.start("idle", "")
@@ -216,6 +217,7 @@ func TestDispatcher(t *testing.T) {
 // TestWaitMovesTheQueue: without a server, a wait for a thread in the queue sees to
 // it that it is started.
 func TestWaitMovesTheQueue(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
@@ -274,6 +276,7 @@ func TestCancelQueued(t *testing.T) {
 // TestCancelledQueued: the intent of a canceller that is gone holds, and whoever
 // looks settles the thread.
 func TestCancelledQueued(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
@@ -322,6 +325,7 @@ func TestQueuedRequestKey(t *testing.T) {
 // TestForeignProvider: a process without the key for the first thread in the queue
 // leaves that to those who have it, and starts the next. Tool runs fit all.
 func TestForeignProvider(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	rich := s.controller()
@@ -343,6 +347,7 @@ func TestForeignProvider(t *testing.T) {
 // TestComplainsOnce: a thread in the queue that can never run keeps nobody else from
 // running, and does not fill the log.
 func TestComplainsOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := narrow(t, 1)
 	first := s.start("idle", "")

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -23,6 +24,7 @@ import (
 // without a row and a hand-over that only one side knows of. It also finds a dead
 // thread that cannot be settled and a stranger that holds a lock.
 func TestReconcileRelatives(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	parent, child, next, dead := s.start("idle", ""), s.start("work", ""), s.start("work", ""), s.start("idle", "")

@@ -32,6 +32,7 @@ func (s *scene) resume(id thread.ID) continuation.Resumed {
 // TestResume resumes a child of a thread that runs: it is a sibling, with the
 // conversation, a budget and a place in the count of its own.
 func TestResume(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
@@ -122,6 +123,7 @@ func TestResumeAfterHandover(t *testing.T) {
 // TestResumeTooLong: of a conversation that does not fit the new thread gets what a
 // handoff gives.
 func TestResumeTooLong(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {resume_ceiling_tokens: 1000}\n")
@@ -140,6 +142,7 @@ func TestResumeTooLong(t *testing.T) {
 // TestNoResume refuses what cannot be resumed, says what to call instead, and
 // leaves nothing behind.
 func TestNoResume(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	running := s.start("work", "")
@@ -182,6 +185,7 @@ func TestNoResume(t *testing.T) {
 // TestResumeAtOnce lets several resume the same thread: one does, and the others
 // hear of a conflict and leave nothing.
 func TestResumeAtOnce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")

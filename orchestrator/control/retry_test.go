@@ -115,6 +115,7 @@ func TestRetry(t *testing.T) {
 
 // TestRetryWaits: a call that waits makes the attempt itself, and sees its end.
 func TestRetryWaits(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	first := s.start("again", "")
@@ -137,6 +138,7 @@ func TestRetryWaits(t *testing.T) {
 // TestRetryBegunAgain: of a thread that died before it had said anything nothing is left
 // to go on with: it begins anew.
 func TestRetryBegunAgain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	first := s.start("again", "")
@@ -252,6 +254,7 @@ func TestRetryDropped(t *testing.T) {
 // TestAttackRetryRow: a process writes into the registry that failed threads are to be tried again, now and for good.
 // The threads have signed nothing of that, and none runs.
 func TestAttackRetryRow(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	plain, last := s.start("work", ""), s.start("again", "")
@@ -377,6 +380,7 @@ func TestRetryOnce(t *testing.T) {
 // TestRetryOfEntry: the set of an entry that is to be tried again goes on, and its result
 // is that of the last attempt.
 func TestRetryOfEntry(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
 	s.write("directives/item.md", fmt.Sprintf(itemDirective, `<retry attempts="2" backoff="fixed" delay="3600" />`))

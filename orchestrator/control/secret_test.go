@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -29,6 +30,7 @@ func secretive(value string) action.StartRequest {
 
 // TestSecretsInPlaceOnly: thread.json and plans have placeholders.
 func TestSecretsInPlaceOnly(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/secretive.md", secretDirective)

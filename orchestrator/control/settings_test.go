@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -45,6 +46,7 @@ func (n *counter) take() (files, merges map[string]int) {
 
 // Each call reads each settings file at most once, and merges each kind once.
 func TestSettingsAreReadOnceACall(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/hooks.yaml", "hooks: []\n")
@@ -114,6 +116,7 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 // A start goes by one version of each file, whatever becomes of it meanwhile; the
 // next start goes by the new one.
 func TestSettingsChangeDuringAStart(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 9}\n")
@@ -143,6 +146,7 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 // A thread that has been queued goes by the settings that hold when it is
 // launched, and its thread.json names those.
 func TestSettingsOfAQueuedThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 1}\n")

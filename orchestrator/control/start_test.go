@@ -63,6 +63,7 @@ func TestTwentyChildren(t *testing.T) {
 // TestRequestKey repeats starts: at the same moment, after what they need is
 // gone, and after a start that failed.
 func TestRequestKey(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -125,6 +126,7 @@ func TestFailedStart(t *testing.T) {
 
 // TestRefusals lets nothing be registered that a caller has got wrong.
 func TestRefusals(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -175,6 +177,7 @@ func TestRefusals(t *testing.T) {
 // TestParentMustBeAllowed refuses a child that its parent may not start, however
 // the parent was named, and lets the older capability serve.
 func TestParentMustBeAllowed(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/meek.md", fmt.Sprintf(directive, "meek", "", "<directive>idle</directive>"))
@@ -236,6 +239,7 @@ func TestParentIsVerified(t *testing.T) {
 // TestKeysOfThreads: two threads may choose the same key, and a thread cannot
 // choose another parent than itself.
 func TestKeysOfThreads(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	var children []thread.ID

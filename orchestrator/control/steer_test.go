@@ -98,6 +98,7 @@ func TestSteerDeadThread(t *testing.T) {
 // TestSteerChain: whichever thread of a chain is named, the newest is told, and a thread
 // that continues another reads what that has not read.
 func TestSteerChain(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -124,6 +125,7 @@ func TestSteerChain(t *testing.T) {
 // messages behind it, and the conversation with it in it. It is told of the ends of the
 // children that the one before has started.
 func TestMessageReadByTheDead(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	id := s.start("idle", "")
@@ -205,6 +207,7 @@ func TestInterruptedForkGoesOn(t *testing.T) {
 // TestNotes: notes go to the parent and to threads below the same root, and say what the
 // sender is to the reader. So many a turn.
 func TestNotes(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -254,6 +257,7 @@ func TestNotes(t *testing.T) {
 
 // TestAttackThreadSteersOthers: a model steers its parent, its siblings and itself, and writes notes to threads of another root. It is refused, and nothing is posted.
 func TestAttackThreadSteersOthers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root, stranger := s.start("idle", ""), s.start("idle", "")

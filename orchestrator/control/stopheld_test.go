@@ -70,6 +70,7 @@ func TestAttackStoppedThread(t *testing.T) {
 // TestStopOfEndedProcess: a process is suspended after the end of its thread, and
 // keeps its locks. A cancel or kill of the thread ends it.
 func TestStopOfEndedProcess(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, orders := range map[string][]string{"at its end": {"end"}, "with the registry": {"end", "hold"}} {
 		t.Run(name, func(t *testing.T) {

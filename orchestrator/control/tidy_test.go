@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -18,6 +19,7 @@ import (
 // it. Without force nothing of it goes, and whoever waits for it is told that it was
 // deleted or how it ended.
 func TestDeleteWithForce(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")

@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -61,6 +62,7 @@ func TestParentSigns(t *testing.T) {
 
 // TestVerifyStates: an honest thread verifies whatever has become of it.
 func TestVerifyStates(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	done, running, dead, decided := s.start("idle", ""), s.start("idle", ""), s.start("idle", ""), s.start("idle", "")
@@ -207,6 +209,7 @@ func (s *scene) editLedger(query string, args ...any) {
 // TestLedgerIsNotSigned: a receipt signs what the threads say that they have cost,
 // each of which must verify; the ledger is believed of running ones only.
 func TestLedgerIsNotSigned(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -25,6 +26,7 @@ func code(err error) tool.Code {
 }
 
 func TestWait(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	first, second := s.start("idle", ""), s.start("idle", "")
@@ -98,6 +100,7 @@ func TestWaitEndsWithItsCause(t *testing.T) {
 // TestFollow starts synchronously: a shutdown of the server leaves the thread
 // alone, the cancel of the call stops it, and time that is up does neither.
 func TestFollow(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -145,6 +148,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestListAndStatus(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -209,6 +213,7 @@ func TestListAndStatus(t *testing.T) {
 }
 
 func TestAggregate(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")

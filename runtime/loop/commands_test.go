@@ -61,6 +61,7 @@ func TestCommandsOfAText(t *testing.T) {
 // A file that the thread may not read stays a word; a command that it may not run ends
 // it, before its model is asked anything.
 func TestCommandsNeedRights(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.write("note.txt", "secret")
@@ -104,6 +105,7 @@ func TestAttackArgumentInCommand(t *testing.T) {
 
 // TestAttackForeignItemSwapped: between the check of a start and its thread, another process changes the file of an agent, or a script of a skill. The thread ends before its first turn.
 func TestAttackForeignItemSwapped(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for swapped, id := range map[string]string{
 		".claude/agents/a.md": "claude/agents/a", ".claude/skills/s/SKILL.md": "claude/skills/s", ".claude/skills/s/run.py": "claude/skills/s",

@@ -118,6 +118,7 @@ func TestContinued(t *testing.T) {
 // TestResumed: what a person says stands in place of the continuation directive,
 // and the one of the system is what a handoff is followed by.
 func TestResumed(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for via, says := range map[thread.Via]string{thread.ViaResume: "The key is there now, {input:who}.", thread.ViaHandoff: "Continue with the task"} {
 		h := newHouse(t)

@@ -109,6 +109,7 @@ func cameTo(t *testing.T, d Deps) []thread.Crashpoint {
 
 // TestCrashpoints: threads come to the crash points that are listed, in their order.
 func TestCrashpoints(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	h := newHouse(t)
 	h.script(everyStep)

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -68,6 +69,7 @@ turns:
 // TestEndsAreTold: a thread is told in one line when one ends that it has started, once,
 // before its next call, and not where a result has told it. So are those that continue it.
 func TestEndsAreTold(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, off := range map[string]bool{"on": false, "off": true} {
 		t.Run(name, func(t *testing.T) {

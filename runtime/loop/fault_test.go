@@ -18,6 +18,7 @@ import (
 // TestStubbornTool: a tool that does not end when it is told to does not hold
 // its thread, and what it does later does not spoil the record.
 func TestStubbornTool(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		job  job

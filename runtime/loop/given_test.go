@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // wires are the protocols in which a model can be asked, as settings of the provider.
@@ -34,6 +35,7 @@ func (h *house) scriptOver(settings, script string) {
 // every protocol, and to no other model. How much it is to think, and what belongs to
 // one cache, is told with each call.
 func TestThoughtsGoBack(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, settings := range wires() {
 		t.Run(name, func(t *testing.T) {

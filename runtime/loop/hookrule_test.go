@@ -220,6 +220,7 @@ func TestAfterStep(t *testing.T) {
 
 // TestContextLimitHook: nothing can go on, but what is said of it can be decided.
 func TestContextLimitHook(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const tooLong = "turns:\n  - {error: {status: 400, type: invalid_request_error, message: 'prompt is too long: 250000 tokens > 200000 maximum'}}\n"
 	for verdict, want := range map[string]struct {

@@ -186,6 +186,7 @@ func (h *house) child(o thread.Outcome) func(context.Context, action.Caller, act
 // TestHookStartsThread: what a child of a hook returns is text, and neither it nor
 // those below fire the hook again.
 func TestHookStartsThread(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, failed := range []bool{false, true} {
 		h := newHouse(t)
@@ -284,6 +285,7 @@ func TestSystemHookIsExempt(t *testing.T) {
 
 // TestEndlessHook: a hook that does not end has its time, and the thread goes on.
 func TestEndlessHook(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, name := range []string{"wait", "stubborn"} {
 		h := newHouse(t)

@@ -11,12 +11,14 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // TestThreadLost: another run has the thread, which goes on, as after a standby was promoted
 // that had it still queued. The one before breaks off what it is in, stops nothing that is
 // the other's, writes nothing, and its log says what it has spent.
 func TestThreadLost(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, h *house, when string) {
 		id := h.register(job{})

@@ -117,6 +117,7 @@ func TestMessagesAreRead(t *testing.T) {
 // TestMessageBeforeTheEnd: a thread whose model says that it is done reads what came
 // meanwhile, and goes on. Without a turn left it ends, and says that it has not.
 func TestMessageBeforeTheEnd(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for _, turns := range []int{1, 2} {
 		t.Run(fmt.Sprint(turns), func(t *testing.T) {

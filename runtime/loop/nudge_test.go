@@ -11,6 +11,7 @@ import (
 // TestNudge: only what is missing is asked for again, unless the settings want
 // every idle first turn nudged.
 func TestNudge(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	const direct = "turns:\n  - {match: {turn: 1}, text: hello}\n  - {match: {turn: 2, last: without calling a tool}, text: really done}\n"
 	for name, c := range map[string]struct {

@@ -210,6 +210,7 @@ func TestLastTurn(t *testing.T) {
 
 // TestNobodyAnswers: when the deadline passes the default holds, where it can.
 func TestNobodyAnswers(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		limit, standard string
@@ -240,6 +241,7 @@ func TestNobodyAnswers(t *testing.T) {
 // TestStoppedWhileItWaits: a thread that waits for an answer can be stopped like
 // any other, and its question is closed.
 func TestStoppedWhileItWaits(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stop func(h *house, id thread.ID, cancel context.CancelCauseFunc) error

@@ -67,6 +67,7 @@ func (h *house) artifacts(id thread.ID) map[string]string {
 }
 
 func TestLargeResults(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	long := strings.Repeat("é<line>\n", 10_000)
 	object := map[string]any{"name": "x", "rows": slices.Repeat([]any{map[string]any{"id": 7}}, 5000), "text": long}
@@ -110,6 +111,7 @@ func TestLargeResults(t *testing.T) {
 // With more than three quarters of the context in use, results get shorter; those
 // of tools that page by themselves do not.
 func TestFullContext(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		window, most, least int

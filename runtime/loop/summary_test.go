@@ -215,6 +215,7 @@ func TestOwnSummary(t *testing.T) {
 // TestContentRoom: a model is given of a transcript what it can read and its
 // thread can pay for, the newest lines.
 func TestContentRoom(t *testing.T) {
+	longtest.Mark(t)
 	t.Parallel()
 	priced := func(window int, input int64) llm.Model {
 		return llm.Model{ContextWindow: window, Price: llm.Price{Input: input}, Priced: true}

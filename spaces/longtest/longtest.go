@@ -4,7 +4,7 @@ package longtest
 
 import "testing"
 
-// Mark is called by a test that takes a third of a second of a processor or more. It skips
+// Mark is called by a test that takes some tenths of a second of a processor or more. It skips
 // the test under -short.
 func Mark(t testing.TB) {
 	t.Helper()

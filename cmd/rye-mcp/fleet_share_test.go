@@ -114,6 +114,10 @@ func TestSharedWorkspaceStaysThere(t *testing.T) {
 	if _, err := ask[changeset.Shown](h, "diff_thread", args{"thread_id": parent}); err == nil || !strings.Contains(err.Error(), "on worker one") {
 		t.Errorf("while it works there it is shown as %v", err)
 	}
+	early := must[continuation.Forked](h, "fork_thread", args{"thread_id": parent, "message": "Look again."}).ThreadID
+	if status := must[view.Status](h, "get_status", args{"thread_id": early}); !status.Queued || status.NoWorker != "" {
+		t.Errorf("the copy of what still works there is %+v", status)
+	}
 	here.noError(exec.Command("touch", filepath.Join(one.home(), "go")).Run())
 	results := must[view.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{parent, child}}).Results
 	if got := results[child].Result; got != "It saw what the parent has written." {
@@ -121,6 +125,12 @@ func TestSharedWorkspaceStaysThere(t *testing.T) {
 	}
 	if status := must[view.Status](h, "get_status", args{"thread_id": child}); status.Worker != "one" {
 		t.Errorf("the child ran on %q", status.Worker)
+	}
+	if got := must[view.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{early}}).Results[early].Result; got != "It saw what the parent has written." {
+		t.Errorf("the copy of what still worked there says %q\n%s", got, here.mustCLI(here.dir, "threads", "tail", string(early)))
+	}
+	if status := must[view.Status](h, "get_status", args{"thread_id": early}); status.Worker != "one" {
+		t.Errorf("the copy of what still worked there ran on %q", status.Worker)
 	}
 	here.shows(h, parent, 2, "+of the child")
 	resumed := must[continuation.Resumed](h, "resume_thread", args{"thread_id": child, "message": "Look again."})
@@ -136,7 +146,9 @@ func TestSharedWorkspaceStaysThere(t *testing.T) {
 		t.Errorf("the copy says %q, with changes %+v", ended.Result, ended.Changes)
 	}
 	must[changeset.Applied](h, "apply_thread", args{"thread_id": parent})
-	here.mustCLI(here.dir, "threads", "delete", "--yes", "--force", string(forked.ThreadID))
+	for _, copied := range []thread.ID{early, forked.ThreadID} {
+		here.mustCLI(here.dir, "threads", "delete", "--yes", "--force", string(copied))
+	}
 	if one.workspacesOf(parent, forked.ThreadID) == 0 {
 		t.Error("no workspace is there any more before it was told")
 	}

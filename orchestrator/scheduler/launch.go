@@ -190,12 +190,15 @@ func (c *Scheduler) Abandon(ctx context.Context, rec thread.Record, cause error)
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
 		Code: string(told.Code), Message: told.Message, Doing: thread.DoingStarting,
 	}}
-	if rec.ContinuationOf != "" && !c.continues(ctx, rec) {
+	now, err := c.Threads.Store.Get(ctx, rec.ThreadID)
+	switch {
+	case rec.ContinuationOf != "" && !c.continues(ctx, rec):
+		// Whether it was cancelled too changes nothing: nobody may take it for the one that
+		// continues that thread.
 		outcome = recovery.NotHandedOver(rec.ContinuationOf, told)
-	}
-	// A cancel that came meanwhile, and may be why the start failed, counts as in
-	// every other end.
-	if now, err := c.Threads.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
+	case err == nil && !now.CancelRequestedAt.IsZero():
+		// A cancel that came meanwhile, and may be why the start failed, counts as in
+		// every other end.
 		outcome.State, outcome.Error.Code = thread.Cancelled, string(tool.CodeCancelled)
 	}
 	if err := c.endUnstarted(ctx, rec, outcome); err != nil {

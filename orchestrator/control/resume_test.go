@@ -234,42 +234,49 @@ func TestResumeAtOnce(t *testing.T) {
 // before it came to that, is not taken for the one that does.
 func TestCancelledBeforeItContinues(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	root := s.start("idle", "")
-	first := s.start("work", root)
-	s.order(first, "say hello", "complete")
-	s.gone(first)
-	ctx, leave := context.WithCancel(s.ctx)
-	defer leave()
-	var late thread.ID
-	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
-		if at != scheduler.CrashDescribed {
-			return
-		}
-		rows, err := s.c.Threads.Store.Descendants(s.ctx, root)
-		s.noError(err)
-		for _, rec := range rows {
-			if rec.ContinuationOf == first {
-				late = rec.ThreadID
+	for name, resume := range map[string]func(s *scene, first thread.ID){
+		"who resumes goes away": func(s *scene, first thread.ID) {
+			ctx, leave := context.WithCancel(s.ctx)
+			defer leave()
+			s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
+				if at == scheduler.CrashDescribed {
+					_, err := s.c.Threads.Store.RequestCancel(s.ctx, secondChild, testTime)
+					s.noError(err)
+					leave()
+				}
 			}
-		}
-		_, err = s.c.Threads.Store.RequestCancel(s.ctx, late, testTime)
-		s.noError(err)
-		leave()
+			if resumed, err := s.c.Continue.Resume(ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on"}); err == nil {
+				s.Fatalf("resumed as %+v", resumed)
+			}
+			s.c.Threads.Crashpoints = nil
+		},
+		"who resumes is dead": func(s *scene, first thread.ID) {
+			s.dieAfter(scheduler.CrashDescribed, "resume", first)
+			_, err := s.c.Threads.Store.RequestCancel(s.ctx, secondChild, testTime)
+			s.noError(err)
+			_, err = s.c.Threads.Sweep(s.ctx)
+			s.noError(err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			root := s.start("idle", "")
+			first := s.start("work", root)
+			s.order(first, "say hello", "complete")
+			s.gone(first)
+			resume(s, first)
+			if rec := s.row(secondChild); rec.Outcome == nil || rec.Status != thread.Cancelled || rec.Outcome.Error.Code != recovery.CodeNotHandedOver {
+				s.Errorf("it has ended with %+v", rec.Outcome)
+			}
+			found, err := s.c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
+			if s.noError(err); len(found.Findings) > 0 {
+				s.Errorf("it has left %+v", found.Findings)
+			}
+			again := s.resume(first)
+			s.order(again.NewThreadID, "complete")
+		})
 	}
-	if resumed, err := s.c.Continue.Resume(ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on"}); err == nil {
-		s.Fatalf("resumed as %+v", resumed)
-	}
-	s.c.Threads.Crashpoints = nil
-	if rec := s.row(late); rec.Outcome == nil || rec.Status != thread.Cancelled || rec.Outcome.Error.Code != recovery.CodeNotHandedOver {
-		s.Errorf("it has ended with %+v", rec.Outcome)
-	}
-	found, err := s.c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
-	if s.noError(err); len(found.Findings) > 0 {
-		s.Errorf("it has left %+v", found.Findings)
-	}
-	again := s.resume(first)
-	s.order(again.NewThreadID, "complete")
 }
 
 // TestKilledResumer kills who resumes after each step. Nothing is held, and the

@@ -419,8 +419,10 @@ func (s *Sweeper) outcomeOf(
 	if err != nil {
 		return thread.Outcome{}, rec.Cost, err
 	}
-	if left, err := s.leftBehind(ctx, rec); left || err != nil {
-		return NotHandedOver(rec.ContinuationOf, nil), spent, err
+	if awaitsHandoff(rec) {
+		if left, err := LeftBehind(ctx, s.Finisher.Store, rec); left || err != nil {
+			return NotHandedOver(rec.ContinuationOf, nil), spent, err
+		}
 	}
 	if taken := s.notHere(rec, left); taken != nil {
 		return *taken, spent, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -50,13 +51,14 @@ func (s *Sweeper) afterPredecessor(
 	return now, err == nil && !now.Status.Terminal(), err
 }
 
-// leftBehind tells that a dead thread was to continue another that does not name
-// it. A cancel of its own counts for more.
-func (s *Sweeper) leftBehind(ctx context.Context, rec thread.Record) (bool, error) {
-	if !awaitsHandoff(rec) || !rec.CancelRequestedAt.IsZero() {
+// LeftBehind reports whether a thread was to continue another that does not name it. A
+// cancel of its own changes nothing: nobody may take it for the one that continues that
+// thread.
+func LeftBehind(ctx context.Context, rows store.Store, rec thread.Record) (bool, error) {
+	if rec.ContinuationOf == "" {
 		return false, nil
 	}
-	before, err := s.Finisher.Store.Get(ctx, rec.ContinuationOf)
+	before, err := rows.Get(ctx, rec.ContinuationOf)
 	if errors.Is(err, thread.ErrNotFound) {
 		return true, nil
 	}

@@ -190,13 +190,9 @@ func (c *Scheduler) Abandon(ctx context.Context, rec thread.Record, cause error)
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
 		Code: string(told.Code), Message: told.Message, Doing: thread.DoingStarting,
 	}}
-	now, err := c.Threads.Store.Get(ctx, rec.ThreadID)
-	switch {
-	case rec.ContinuationOf != "" && !c.continues(ctx, rec):
-		// Whether it was cancelled too changes nothing: nobody may take it for the one that
-		// continues that thread.
+	if left, _ := recovery.LeftBehind(ctx, c.Threads.Store, rec); left { // or nobody knows
 		outcome = recovery.NotHandedOver(rec.ContinuationOf, told)
-	case err == nil && !now.CancelRequestedAt.IsZero():
+	} else if now, err := c.Threads.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
 		// A cancel that came meanwhile, and may be why the start failed, counts as in
 		// every other end.
 		outcome.State, outcome.Error.Code = thread.Cancelled, string(tool.CodeCancelled)
@@ -226,11 +222,4 @@ func (c *Scheduler) endUnstarted(ctx context.Context, rec thread.Record, o threa
 		return err
 	}
 	return errors.Join(err, inRow, c.Threads.Records.By(id, rec.Run).Meta().Remove())
-}
-
-// continues reports whether a thread has come to continue the one that it was
-// registered for.
-func (c *Scheduler) continues(ctx context.Context, rec thread.Record) bool {
-	before, err := c.Threads.Store.Get(ctx, rec.ContinuationOf)
-	return err == nil && before.ContinuationThreadID == rec.ThreadID
 }

@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ func TestKilledSender(t *testing.T) {
 			if kept == "postgres" {
 				p.env = append(p.env, storeurl.Variable+"="+pgtest.Server(t))
 			}
-			if os.Getenv(soakVariable) != "" {
+			if longtest.Soak() {
 				killed = nil
 				for _, point := range []thread.Crashpoint{mirror.CrashTaken, mirror.CrashCreated, mirror.CrashState, mirror.CrashPatched} {
 					for n := range 5 {

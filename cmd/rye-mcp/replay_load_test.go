@@ -261,7 +261,7 @@ func (l *load) ask(t *testing.T, query string) string {
 func TestLoadReplay(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
-	if minutes := os.Getenv("RYE_SOAK_MINUTES"); minutes != "" {
+	if longtest.Soak() {
 		measureLoad(t)
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // What a million threads a day are at their peak.
@@ -30,7 +32,7 @@ var serverOfLoad = map[string]string{
 
 // measureLoad logs what a server does with the load.
 func measureLoad(t *testing.T) {
-	minutes, err := strconv.ParseFloat(os.Getenv("RYE_SOAK_MINUTES"), 64)
+	minutes, err := strconv.ParseFloat(os.Getenv(longtest.SoakVariable), 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,15 +29,11 @@ func TestScriptPostgres(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
 	pgtest.Shared(t)
-	files, err := filepath.Glob(filepath.Join("testdata", "postgres", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := scriptsIn(t, "postgres")
 	for _, name := range scriptsOnPostgres {
 		files = append(files, filepath.Join("testdata", "script", name+".txtar"))
 	}
-	params := scriptParams()
-	params.Dir, params.Files = "", files
+	params := scriptParams(files)
 	params.Cmds["noleftovers"] = func(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Check(settledOnServer(ts.Getenv("HOME"), ts.Getenv("WORK")))
 	}

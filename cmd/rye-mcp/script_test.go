@@ -39,18 +39,22 @@ func TestMain(m *testing.M) {
 // ANTHROPIC_BASE_URL names it, and MODEL_ADDRESS its host and port.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	params := scriptParams()
-	all, err := filepath.Glob(filepath.Join(params.Dir, "*.txtar"))
+	testscript.Run(t, scriptParams(longtest.Sample(scriptsIn(t, "script"), 16)))
+}
+
+// scriptsIn are the scripts in a folder of testdata.
+func scriptsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	params.Dir, params.Files = "", longtest.Sample(all, 16)
-	testscript.Run(t, params)
+	return files
 }
 
-func scriptParams() testscript.Params {
+func scriptParams(files []string) testscript.Params {
 	return testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setupScript,

@@ -19,13 +19,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
-// soakVariable says how many minutes TestSoak works, and that the other tests
-// of load and faults leave nothing out. Without it TestSoak works for seconds.
-const soakVariable = "RYE_SOAK_MINUTES"
-
-// soakMinutes is 0 when nobody asked for a soak.
+// soakMinutes is how long TestSoak works; 0 when nobody asked for a soak, and it works for
+// seconds.
 func soakMinutes() int {
-	minutes, err := strconv.Atoi(os.Getenv(soakVariable))
+	minutes, err := strconv.Atoi(os.Getenv(longtest.SoakVariable))
 	if err != nil {
 		return 0
 	}

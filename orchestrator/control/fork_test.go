@@ -468,14 +468,11 @@ func forkWalks(source, parent thread.ID) []forkWalk {
 }
 
 // sampled are some of the steps of a sequence, and all of them in a soak.
-func sampled(points []thread.Crashpoint) (some []thread.Crashpoint) {
-	if os.Getenv("RYE_SOAK_MINUTES") != "" {
+func sampled(points []thread.Crashpoint) []thread.Crashpoint {
+	if longtest.Soak() {
 		return points
 	}
-	for i := 0; i < len(points); i += 3 {
-		some = append(some, points[i])
-	}
-	return some
+	return longtest.Every(points, 3)
 }
 
 // TestForkSteps: a fork comes to the steps at which [TestKilledForker] kills, each once,

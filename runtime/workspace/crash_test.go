@@ -136,7 +136,7 @@ func TestCrashWalk(t *testing.T) {
 			if at == CrashApplyPlaced || at == CrashApplySwept {
 				crashOnce(t, at, on, true)
 			}
-			if on == 2 && os.Getenv("RYE_SOAK_MINUTES") == "" { // a sample
+			if on == 2 && !longtest.Soak() { // a sample
 				break
 			}
 		}

@@ -4,10 +4,11 @@ package alloctest
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // Bytes is how many bytes a call allocates. Tests that measure it do not run beside
@@ -23,7 +24,7 @@ func Bytes(call func()) uint64 {
 // Size is how large hostile inputs are: as large as they may be in a soak, and in other
 // tests so large that they tell a square from a multiple.
 func Size(most int) int {
-	if os.Getenv("RYE_SOAK_MINUTES") != "" {
+	if longtest.Soak() {
 		return most
 	}
 	return min(most, 256<<10)

@@ -1,8 +1,19 @@
-// Package longtest says what `go test -short` leaves out, so that the rest is done in two
-// minutes on two processors. `go test` runs all of it; `make soak` longer still.
+// Package longtest says how much of the tests runs. `go test` runs what finds most in
+// minutes, `go test -short` what is done in two on two processors, and a soak all of it.
 package longtest
 
-import "testing"
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// SoakVariable names the environment variable that asks for a soak and says how many
+// minutes of load it is.
+const SoakVariable = "RYE_SOAK_MINUTES"
+
+// Soak reports whether tests of load and faults are to leave nothing out.
+func Soak() bool { return os.Getenv(SoakVariable) != "" }
 
 // Mark is called by a test that takes some tenths of a second of a processor or more. It skips
 // the test under -short.
@@ -13,14 +24,18 @@ func Mark(t testing.TB) {
 	}
 }
 
-// Sample is all there is, and under -short every nth of it, from the first on.
+// Sample is all there is, and under -short every nth of it.
 func Sample[T any](all []T, nth int) []T {
 	if !testing.Short() {
 		return all
 	}
-	var some []T
-	for i := 0; i < len(all); i += nth {
-		some = append(some, all[i])
+	return Every(all, nth)
+}
+
+// Every is every nth, from the first on.
+func Every[T any](all []T, nth int) (some []T) {
+	for chunk := range slices.Chunk(all, nth) {
+		some = append(some, chunk[0])
 	}
 	return some
 }

@@ -267,7 +267,7 @@ func TestAttackManyItems(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
 	n := 2_000
-	if os.Getenv("RYE_SOAK_MINUTES") != "" {
+	if longtest.Soak() {
 		n = 200_000
 	}
 	w := newWorld(t, nil)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 // family is processes whose budgets come out of each other's, generation below
@@ -92,7 +92,7 @@ func (f *family) settleDead(i int) {
 func (e Engine) LedgerOfFamilies(t *testing.T) {
 	const most = 9_000_000
 	seeds := uint64(2) // a sample
-	if os.Getenv("RYE_SOAK_MINUTES") != "" {
+	if longtest.Soak() {
 		seeds = 20
 	}
 	for seed := range seeds {

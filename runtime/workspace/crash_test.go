@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/gitrepo/gitrepotest"
 )
 
 // order is what another process of this test is to do.
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(gitrepotest.Run(m))
 }
 
 // obey makes a workspace, writes into it, and applies it, as a process of its own.

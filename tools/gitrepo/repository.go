@@ -99,33 +99,36 @@ func (r *Repository) Shadow() (dir string, err error) {
 	if dir, err = Temporary(); err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
-		}
-	}()
+	if err := r.shadowIn(dir); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// shadowIn is Shadow in an empty folder.
+func (r *Repository) shadowIn(dir string) error {
 	head, err := smallFile(filepath.Join(r.Private, "HEAD"))
 	if err != nil || !headForm().Match(head) {
-		return "", Unreadable("it has no valid HEAD")
+		return Unreadable("it has no valid HEAD")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "HEAD"), head, 0o600); err != nil {
-		return "", err
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(r.Config()), 0o600); err != nil {
-		return "", err
+		return err
 	}
 	for _, name := range []string{"objects", "objects/info", "info"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := r.link(dir); err != nil {
-		return "", err
+		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "refs")); err != nil {
-		return "", Unreadable("it has no folder of refs")
+		return Unreadable("it has no folder of refs")
 	}
-	return dir, nil
+	return nil
 }
 
 // headForm is what git accepts in HEAD.

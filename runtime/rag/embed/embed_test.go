@@ -446,6 +446,29 @@ func TestOllama(t *testing.T) {
 	}
 }
 
+// TestOllamaGoes: after a request that did not reach it, it is asked anew which models it has.
+func TestOllamaGoes(t *testing.T) {
+	t.Parallel()
+	server := embedtest.New(t, embedtest.Well)
+	s := newScene(t, func(d *embed.Deps) { d.OllamaURL = server.URL })
+	c := s.For(config.Embedding{Model: config.DefaultEmbedding, Batch: 64}, nil)
+	for i, step := range []struct {
+		mode embedtest.Mode
+		kind embed.Kind
+		asks int // so far, for its models
+	}{{embedtest.Well, "", 1}, {embedtest.Cut, embed.KindUnreachable, 1}, {embedtest.Well, "", 2}, {embedtest.Well, "", 2}} {
+		server.Answer(step.mode)
+		_, err := c.Embed(t.Context(), []string{"one"})
+		var failed *embed.Error
+		if errors.As(err, &failed) != (step.kind != "") || failed != nil && failed.Kind != step.kind {
+			t.Errorf("call %d: %v", i, err)
+		}
+		if asks := len(server.Others()); asks != step.asks {
+			t.Errorf("call %d: it was asked for its models %d times, want %d", i, asks, step.asks)
+		}
+	}
+}
+
 func TestNoOllama(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/tools/gitrepo/gitrepotest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
+
+func TestMain(m *testing.M) { os.Exit(gitrepotest.Run(m)) }
 
 // repo is a repository of a test, made by git itself.
 type repo struct {

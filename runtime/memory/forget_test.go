@@ -91,7 +91,7 @@ func forgetAndDie(t *testing.T, after int) (died bool) {
 	s.write(threadWriter("one"), entries.Discovery, "Alone", "tests of the parser take nine minutes")
 
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestForgetThreadKilled$")
-	cmd.Env = append(os.Environ(), forgetterEnv+"="+path, forgetterEnv+"_AFTER="+strconv.Itoa(after))
+	cmd.Env = append(os.Environ(), forgetterEnv+"="+path, forgetterEnv+"_AFTER="+strconv.Itoa(after), "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if died = status.Signaled(); err != nil && !died {

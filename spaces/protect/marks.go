@@ -41,9 +41,7 @@ func In(project, user string) *Marks {
 			m.add(filepath.Join(user, ".ai", name), Nothing)
 		}
 	}
-	for _, name := range []string{".git", ".ai/state", ".ai/state/threads", ".ai/config/keys", ".mcp.json", ".envrc",
-		".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".cursor/mcp.json", ".cursor/hooks.json",
-		".gemini/settings.json", ".vscode/tasks.json", ".vscode/mcp.json", ".zed/settings.json", ".opencode", "opencode.json", "opencode.jsonc"} {
+	for _, name := range fixedPaths() {
 		m.add(filepath.Join(project, name), Nothing)
 	}
 	m.add(filepath.Join(project, ".ai/config"), Reading)

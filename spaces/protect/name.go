@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -71,6 +72,26 @@ func Patterns() []string {
 	slices.Sort(all)
 	return all
 }
+
+// fixedPaths are the protected files and folders of a project whose place is known. What a
+// star leaves open is what the programs read.
+var fixedPaths = sync.OnceValue(func() []string {
+	all := []string{".ai/state", ".ai/state/threads", ".ai/config/keys"}
+	for name := range anywhere {
+		all = append(all, name)
+	}
+	for dir, files := range inside {
+		for _, file := range files {
+			start, open := strings.CutSuffix(file, "*")
+			if !open {
+				all = append(all, dir+"/"+file)
+				continue
+			}
+			all = append(all, dir+"/"+start+".json", dir+"/"+start+".local.json")
+		}
+	}
+	return all
+})
 
 // Kept says in words what tools do not touch.
 const Kept = "the settings and the state of threads (.ai/config, .ai/state), keys, the user space, .git, and what makes other programs run " +

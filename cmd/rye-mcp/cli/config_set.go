@@ -271,7 +271,7 @@ func editText(ctx context.Context, sys System, before []byte, name, try string) 
 	}
 	_, err = draft.Write(before)
 	if err = errors.Join(err, draft.Close()); err != nil {
-		return nil, "", err
+		return nil, "", errors.Join(err, os.Remove(draft.Name()))
 	}
 	editor := sys.Getenv("VISUAL")
 	if editor == "" {

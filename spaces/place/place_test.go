@@ -435,6 +435,84 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestCrashWhileAdopting ends the adoption after each step. Until the folder says whose it is its
+// state is a stranger's, and can be adopted again; then it is the user's.
+func TestCrashWhileAdopting(t *testing.T) {
+	t.Parallel()
+	for _, point := range []thread.Crashpoint{CrashStateKey, CrashPlaceRecord, CrashPlaceMarker} {
+		t.Run(string(point), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			theirs := s.make(s.other)
+			s.meta(s.usual(), "a-1", theirs.Seal.Key(), about{Type: MetaType, Place: theirs.Seal.Place()})
+			a, err := s.user.Survey(s.project, nil)
+			s.noError(err)
+			s.killed(point, func(f Finder) { _ = f.Adopt(s.project, a) })
+			if between := s.find(s.user); point != CrashPlaceMarker {
+				if between.Seal != nil || len(between.Strangers) != 1 {
+					t.Errorf("between: %+v", between)
+				}
+				a, err = s.user.Survey(s.project, nil)
+				s.noError(err)
+				s.noError(s.user.Adopt(s.project, a))
+			}
+			if found := s.find(s.user); found.Seal == nil || found.Dir != s.usual() || !found.TakingOver || len(found.Strangers) > 0 {
+				t.Errorf("adopted: %+v", found)
+			}
+		})
+	}
+}
+
+// TestLook: a look is the same as long as the folder, the document in it and the key are; what
+// else is written there does not count.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(s *scene, dir string) error
+		same   bool
+	}{
+		"nothing":  {func(*scene, string) error { return nil }, true},
+		"a thread": {func(_ *scene, dir string) error { return os.Mkdir(filepath.Join(dir, "a"), 0o700) }, true},
+		"the folder replaced": {func(_ *scene, dir string) error {
+			return errors.Join(os.Rename(dir, dir+"-old"), os.CopyFS(dir, os.DirFS(dir+"-old")))
+		}, false},
+		"the folder gone":        {func(_ *scene, dir string) error { return os.RemoveAll(dir) }, false},
+		"the document replaced":  {func(_ *scene, dir string) error { return replaced(filepath.Join(dir, markerName)) }, false},
+		"the document rewritten": {func(_ *scene, dir string) error { return grown(filepath.Join(dir, markerName)) }, false},
+		"the document gone":      {func(_ *scene, dir string) error { return os.Remove(filepath.Join(dir, markerName)) }, false},
+		"the key replaced":       {func(s *scene, _ string) error { return replaced(sign.StateKeyFile(s.user.User)) }, false},
+		"the key rewritten":      {func(s *scene, _ string) error { return grown(sign.StateKeyFile(s.user.User)) }, false},
+		"the key gone":           {func(s *scene, _ string) error { return os.Remove(sign.StateKeyFile(s.user.User)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			found := s.make(s.user)
+			before := s.user.Look(found)
+			s.noError(c.change(s, found.Dir))
+			if after := s.user.Look(found); after.Same(before) != c.same || before.Same(after) != c.same {
+				t.Errorf("the same: %t, want %t", after.Same(before), c.same)
+			}
+		})
+	}
+}
+
+// replaced puts a file with the same content in the place of another.
+func replaced(path string) error {
+	data, err := os.ReadFile(path)
+	return errors.Join(err, os.WriteFile(path+"-new", data, 0o600), os.Rename(path+"-new", path))
+}
+
+// grown writes more into a file.
+func grown(path string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("\n")
+	return errors.Join(err, file.Close())
+}
+
 // TestAdoptHidesNothing: threads of the user's own keep a stranger's state from being
 // adopted in their place.
 func TestAdoptHidesNothing(t *testing.T) {

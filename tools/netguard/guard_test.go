@@ -50,6 +50,62 @@ func TestExempt(t *testing.T) {
 	}
 }
 
+func TestCheckURL(t *testing.T) {
+	t.Parallel()
+	long := "https://example.com/" + strings.Repeat("a", MaxURL-len("https://example.com/"))
+	for address, want := range map[string]bool{
+		"http://example.com": true, "https://example.com/a?b#c": true, "HTTP://example.com/": true, "https://[::1]:8080/": true, long: true, long + "a": false,
+		"ftp://example.com/": false, "file:///etc/passwd": false, "gopher://example.com": false, "example.com": false, "//example.com/": false, "javascript:alert(1)": false,
+		"http://": false, "https:///path": false, "http://:80/": false, "http://ada@example.com/": false, "http://ada:secret@example.com/": false,
+	} {
+		err := CheckURL(parsed(t, address))
+		if _, ok := errors.AsType[AddressError](err); (err == nil) != want || ok == want {
+			t.Errorf("%.60s: %v", address, err)
+		}
+	}
+}
+
+// TestExemptIsReached: an address of this machine is connected to where the user exempts it alone,
+// and redirects lead to pages alone.
+func TestExemptIsReached(t *testing.T) {
+	t.Parallel()
+	hops := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/file":
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		case "/named":
+			http.Redirect(w, r, "http://ada:secret@"+r.Host+"/", http.StatusFound)
+		case "/round":
+			hops++
+			http.Redirect(w, r, "/round", http.StatusFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+	get := func(g *Guard, path string) error {
+		resp, err := g.Client().Get(server.URL + path)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+	if _, private := errors.AsType[*PrivateError](get(New(Settings{}, nil), "/")); !private {
+		t.Error("this machine was connected to")
+	}
+	g := New(Settings{AllowHosts: []string{strings.TrimPrefix(server.URL, "http://")}}, nil)
+	if err := get(g, "/"); err != nil {
+		t.Errorf("exempt: %v", err)
+	}
+	for _, path := range []string{"/file", "/named", "/round"} {
+		if _, refused := errors.AsType[AddressError](get(g, path)); !refused {
+			t.Errorf("%s was followed", path)
+		}
+	}
+	if hops != maxRedirects {
+		t.Errorf("%d hops, want %d", hops, maxRedirects)
+	}
+}
+
 // TestAttackThroughProxy: requests go through the proxy of the person's environment, and a model names hosts that only a private network has. Hosts that are known to be private are not asked of the proxy.
 func TestAttackThroughProxy(t *testing.T) {
 	t.Parallel()

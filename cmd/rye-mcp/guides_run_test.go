@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/confine/confinetest"
 )
 
 // shownFile is a file that a guide shows.
@@ -94,7 +95,7 @@ func TestGuideConfinedTool(t *testing.T) {
 		t.Skip("python3 is not installed here; install it to run this test")
 	}
 	if confined, err := scriptCondition("confined"); err != nil || !confined {
-		t.Skipf("this system confines no commands (%v)", err)
+		confinetest.Skip(t, fmt.Sprint(err))
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"asked":%q,"with":%q}`, r.RequestURI, r.Header.Get("Authorization"))

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
+	"github.com/rye-mcp/rye-mcp/tools/confine/confinetest"
 )
 
 // TestMain makes rye-mcp a program that scripts run as real child processes,
@@ -106,8 +107,14 @@ func scriptCondition(name string) (bool, error) {
 	case "corpus":
 	case "confined":
 		self, err := os.Executable()
-		c := confine.Confiner{Self: self}
-		return err == nil && c.Available(context.Background()).Whole(), err
+		if err != nil {
+			return false, err
+		}
+		has := (&confine.Confiner{Self: self}).Available(context.Background())
+		if !has.Whole() && confinetest.Possible(context.Background()) {
+			return false, fmt.Errorf("this system can confine commands: %s", has)
+		}
+		return has.Whole(), nil
 	default:
 		return false, fmt.Errorf("condition %s is not known", name)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/tools/confine/confinetest"
 	"github.com/rye-mcp/rye-mcp/tools/confine/inside"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -37,7 +38,7 @@ func confiner(t *testing.T) *Confiner {
 	t.Helper()
 	c := &Confiner{Self: self(t)}
 	if has := c.Available(t.Context()); !has.Whole() {
-		t.Skipf("this system confines no commands: %s", has)
+		confinetest.Skip(t, has.String())
 	}
 	return c
 }

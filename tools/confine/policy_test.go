@@ -1,6 +1,11 @@
 package confine
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
 
 // TestAllows: a declared host is reached at the ports of the web, or at the port that is named, in
 // whatever case and with the dot of the root; a star stands for names below a domain.
@@ -23,5 +28,25 @@ func TestAllows(t *testing.T) {
 	}
 	if (Network{}).allows("api.example.com", "443") {
 		t.Error("nothing is declared, and a host is reached")
+	}
+}
+
+// TestFound: paths are as the kernel knows them, and those that name nothing are left out.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"", filepath.Join(dir, "missing"), link}
+	p := Policy{Writable: all, ReadOnly: all, Hidden: all}.found()
+	for _, got := range [][]string{p.Writable, p.ReadOnly, p.Hidden} {
+		if !slices.Equal(got, []string{dir}) {
+			t.Errorf("%q", got)
+		}
 	}
 }

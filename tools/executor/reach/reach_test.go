@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
+	"github.com/rye-mcp/rye-mcp/tools/confine/confinetest"
 	"github.com/rye-mcp/rye-mcp/tools/confine/inside"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -98,7 +99,7 @@ func TestPlan(t *testing.T) {
 		echo x > "$XDG_CACHE_HOME/a" && echo cache; echo x > ~/a && echo HOME; echo x > .ai/config/a && echo CONFIG; cat ~/.ai/config/keys/k; true`}}
 	err := r.Plan(t.Context(), plan(map[string]any{"writable": []any{"~/.x"}}), &command)
 	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
-		t.Skip(f.Message)
+		confinetest.Skip(t, f.Message)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +158,7 @@ func TestAttackProjectFromWorkspace(t *testing.T) {
 		echo x > a && echo workspace; echo x > "$P/a" && echo PROJECT; echo x > ../git/a && echo GIT; echo x > .git && echo POINTER; rm -f .git; test -e .git || echo REMOVED; true`}}
 	err := r.Shell(t.Context(), tool.Env{Project: r.Project, Work: w}, &command)
 	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
-		t.Skip(f.Message)
+		confinetest.Skip(t, f.Message)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,25 @@
+package confinetest
+
+import (
+	"context"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+)
+
+// Possible reports whether this system can confine commands.
+func Possible(ctx context.Context) bool { return namespaces(ctx) && landlock() }
+
+// namespaces reports whether util-linux gets a user its own users, mounts and network, with
+// mounts that can be changed.
+func namespaces(ctx context.Context) bool {
+	command := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "--net", "mount", "--rbind", "/tmp", "/tmp")
+	return command.Run() == nil
+}
+
+// landlock reports whether the kernel tells a version of its interface: see landlock(7).
+func landlock() bool {
+	const askVersion = 1 // LANDLOCK_CREATE_RULESET_VERSION
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, askVersion)
+	return errno == 0 && version > 0
+}

@@ -1,13 +1,17 @@
 package trust_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -78,6 +82,39 @@ func TestAcceptAndRevoke(t *testing.T) {
 }
 
 // TestOtherPaths: a record is about a folder, by whatever path it is reached.
+// TestDecisions: each decision is kept with its time, and leaves what others have said.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	roots := twoSpaces(t)
+	snapshot, err := trust.Take(roots.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1_800_000_000, 0)
+	check := func(what string, err error, want trust.Standing, ok func(r trust.Record) bool) {
+		t.Helper()
+		p := trust.ProjectOf(roots)
+		if err != nil || p.Standing != want || p.Record == nil || p.Record.Project != p.Place || !p.Record.At.Equal(at) || !ok(*p.Record) {
+			t.Errorf("%s: %v, %s, %+v", what, err, p.Standing, p.Record)
+		}
+		at = at.Add(time.Hour)
+	}
+	check("declined", trust.Decline(roots, snapshot, at), trust.Stranger, func(r trust.Record) bool {
+		return r.Declined == snapshot.Digest() && len(r.Files) == 0
+	})
+	check("followed", trust.Follow(roots, "one", at), trust.Accepted, func(r trust.Record) bool {
+		return slices.Equal(r.Follow, []string{"one"}) && len(r.Files) == 0
+	})
+	check("followed twice", trust.Follow(roots, "one", at), trust.Accepted, func(r trust.Record) bool { return slices.Equal(r.Follow, []string{"one"}) })
+	check("followed by another", trust.Follow(roots, "two", at), trust.Accepted, func(r trust.Record) bool { return slices.Equal(r.Follow, []string{"one", "two"}) })
+	check("accepted", trust.Accept(roots, snapshot, at), trust.Accepted, func(r trust.Record) bool {
+		return r.Declined == "" && len(r.Follow) == 2 && maps.EqualFunc(r.Files, snapshot.Files, bytes.Equal)
+	})
+	check("declined later", trust.Decline(roots, trust.Snapshot{}, at), trust.Accepted, func(r trust.Record) bool {
+		return r.Declined == (trust.Snapshot{}).Digest() && len(r.Files) == len(snapshot.Files)
+	})
+}
+
 func TestOtherPaths(t *testing.T) {
 	t.Parallel()
 	roots := twoSpaces(t)

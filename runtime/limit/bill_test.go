@@ -28,6 +28,7 @@ func TestBilled(t *testing.T) {
 		"whole, nothing reported": {func(c *Call) { c.Whole, c.Sent, c.Delivered = true, true, 30 }, llm.Usage{InputTokens: 500, OutputTokens: 100}},
 		"whole, no input":         {func(c *Call) { c.Whole, c.Delivered, c.Usage = true, 30, reported(0, 8) }, llm.Usage{InputTokens: 500, OutputTokens: 8}},
 		"whole, no output":        {func(c *Call) { c.Whole, c.Delivered, c.Usage = true, 30, reported(9, 0) }, llm.Usage{InputTokens: 9, OutputTokens: 100}},
+		"whole, only zeros":       {func(c *Call) { c.Whole, c.Usage = true, reported(0, 0) }, llm.Usage{InputTokens: 500, OutputTokens: 100}},
 		"whole, said nothing":     {func(c *Call) { c.Whole, c.Usage = true, reported(9, 0) }, reported(9, 0)},
 		"whole, read from a cache": {func(c *Call) {
 			c.Whole, c.Delivered, c.Usage = true, 3, llm.Usage{CacheReadTokens: 7, OutputTokens: 2, Reported: true}

@@ -167,6 +167,7 @@ func TestCheck(t *testing.T) {
 		"just below":           {l, thread.Cost{Turns: 9, InputTokens: 999, Spend: 99_999}, 60*time.Second - 1, ""},
 		"turns":                {l, thread.Cost{Turns: 10}, 0, "Limit exceeded: turns_exceeded (10/10)"},
 		"tokens of all":        {l, thread.Cost{InputTokens: 500, OutputTokens: 200, CacheReadTokens: 200, CacheWriteTokens: 101}, 0, "Limit exceeded: tokens_exceeded (1001/1000)"},
+		"tokens reached":       {l, thread.Cost{InputTokens: 1000}, 0, "Limit exceeded: tokens_exceeded (1000/1000)"},
 		"spend":                {l, thread.Cost{Spend: 100_000}, 0, "Limit exceeded: spend_exceeded ($0.1000/$0.1000)"},
 		"duration":             {l, thread.Cost{}, time.Minute, "Limit exceeded: duration_exceeded (60.0/60)"},
 		"no turns at all":      {thread.Limits{Tokens: 1, DurationSeconds: 1}, thread.Cost{}, 0, "Limit exceeded: turns_exceeded (0/0)"},
@@ -242,7 +243,8 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// A call that is billed within the bound costs no more than was left.
+// A call that is billed within the bound costs no more than was left, nor than its worst cost,
+// which is a micro-dollar too much at most.
 func TestAllowanceBoundsCost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -270,6 +272,15 @@ func TestAllowanceBoundsCost(t *testing.T) {
 		u.OutputTokens = int64(output)
 		if cost := in.Model.Price.Cost(u); cost > in.Left {
 			rt.Fatalf("%+v costs %v of %v", u, cost, in.Left)
+		}
+		worstCost := WorstCost(in, output)
+		if cost := in.Model.Price.Cost(u); cost > worstCost {
+			rt.Fatalf("%+v costs %v, and at worst %v", u, cost, worstCost)
+		}
+		highest := in.Model.Price
+		highest.Input = highest.MaxInput()
+		if cost := highest.Cost(llm.Usage{InputTokens: worst, OutputTokens: int64(output)}); cost < worstCost-1 || cost > worstCost {
+			rt.Fatalf("at worst it costs %v, not %v", cost, worstCost)
 		}
 	})
 }

@@ -86,7 +86,7 @@ func TestMaskEncodings(t *testing.T) {
 
 func TestMask(t *testing.T) {
 	t.Parallel()
-	v := secret.New(map[string]string{"a": "abcdefgh", "long": "xabcdefghx", "b": "ghijklmn", "key": "line-number-one-1\nline-number-two-2\n",
+	v := secret.New(map[string]string{"a": "abcdefgh", "long": "xabcdefghx", "b": "ghijklmn", "wide": "mnopqrstuvwxyz", "key": "line-number-one-1\nline-number-two-2\n",
 		"indented": "first line\n    an indented line"})
 	tests := []struct{ text, want string }{
 		{"", ""},
@@ -94,8 +94,9 @@ func TestMask(t *testing.T) {
 		{"abcdefg", "abcdefg"},
 		{"abcdefgh", "{secret:a}"},
 		{"abcdefghabcdefgh", "{secret:a}{secret:a}"},
-		{"xabcdefghx", "{secret:long}"},  // the longest of those that hold each other
-		{"abcdefghijklmn", "{secret:a}"}, // no part of two that overlap is left
+		{"xabcdefghx", "{secret:long}"},                 // the longest of those that hold each other
+		{"abcdefghijklmn", "{secret:a}"},                // no part of two that overlap is left
+		{"-- ghijklmnopqrstuvwxyz", "-- {secret:wide}"}, // both have the name of the longer one
 		{"{secret:a} {secret:other}", "{secret:a} {secret:other}"},
 		{"1:line-number-two-2", "1:{secret:key}"}, // a line of a longer value
 		{`C:\nabcdefgh`, `C:\n{secret:a}`},        // an escape, or the beginning of a name

@@ -32,7 +32,8 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "confine.test")
-	near := filepath.Join(dir, "confine.go") // that an attempt reads
+	// An attempt reads this.
+	near := filepath.Join(dir, "confine.go")
 	if err := errors.Join(copyProgram(program), os.WriteFile(near, []byte("package confine"), 0o644), os.Chown(dir, nobody, nobody)); err != nil { //nolint:gosec // another user reads it
 		t.Fatal(err)
 	}

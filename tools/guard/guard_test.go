@@ -85,6 +85,13 @@ func TestShortenText(t *testing.T) {
 	if got := firstRunes(text, -1); got != "" { // the room that a gap of very large numbers leaves
 		t.Errorf("without room: %d bytes", len(got))
 	}
+	for text, want := range map[string]string{ // with room for hardly anything
+		"0123456789": "0123456789", strings.Repeat("x", 15): strings.Repeat("x", 15), strings.Repeat("x", 16): "xxxx… [12 more]",
+	} {
+		if got := cut(text, 4); got != want {
+			t.Errorf("%d characters in 4: %q, want %q", len(text), got, want)
+		}
+	}
 	if got := Shorten(text[:400], 400, "more"); got != text[:400] {
 		t.Errorf("what fits was changed: %s", got)
 	}

@@ -111,7 +111,7 @@ func scriptCondition(name string) (bool, error) {
 			return false, err
 		}
 		has := (&confine.Confiner{Self: self}).Available(context.Background())
-		if !has.Whole() && confinetest.Possible(context.Background()) {
+		if !has.Whole() && confinetest.Possible(context.Background(), nil) {
 			return false, fmt.Errorf("this system can confine commands: %s", has)
 		}
 		return has.Whole(), nil

@@ -19,7 +19,7 @@ import (
 // the kernel's settings, its security modules and the container around.
 func (c *Confiner) look(ctx context.Context) Available {
 	has := Available{Landlock: inside.LandlockVersion()}
-	args, err := inside.Spec{Namespaces: true, Hidden: []string{os.TempDir()}}.Probe()
+	args, err := inside.Spec{Namespaces: true, User: os.Getuid(), Group: os.Getgid(), Hidden: []string{os.TempDir()}}.Probe()
 	if err != nil {
 		has.Why = err.Error()
 		return has
@@ -41,23 +41,22 @@ func (c *Confiner) look(ctx context.Context) Available {
 	return has
 }
 
-// namespaces gives a process mounts, and without network one, of its own. It stays the
-// user that it is, with the rights to mount and to switch on its loopback until it
-// drops them.
+// namespaces gives a process users and mounts, and without network one, of its own, with the
+// rights to mount, to switch on its loopback, and to drop these for good. It makes itself the user
+// that it is outside.
 func namespaces(attr *syscall.SysProcAttr, withoutNetwork bool) {
 	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 	if withoutNetwork {
 		attr.Cloneflags |= unix.CLONE_NEWNET
 	}
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 }
 
 // become makes the command one that is confined before it begins.
 func (c *Confiner) become(program string, p Policy, has Available, command *process.Command) error {
 	spec := inside.Spec{Namespaces: has.Namespaces, Writable: p.Writable, ReadOnly: p.ReadOnly, Hidden: p.Hidden}
 	if has.Namespaces {
+		spec.User, spec.Group = os.Getuid(), os.Getgid()
 		command.Sys = func(attr *syscall.SysProcAttr) { namespaces(attr, !p.Network.All) }
 		if p.Network.throughProxy() && !p.Network.All {
 			spec.Proxy = true

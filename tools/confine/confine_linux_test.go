@@ -19,8 +19,16 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
+// hiddenVariable has the tests run with their memory hidden, as the program does.
+const hiddenVariable = "RYE_TEST_HIDDEN"
+
 func TestMain(m *testing.M) {
 	inside.Main(os.Args, os.Environ())
+	if os.Getenv(hiddenVariable) != "" {
+		if err := process.HideMemory(); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 

@@ -37,13 +37,26 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := errors.Join(copyProgram(program), os.WriteFile(near, []byte("package confine"), 0o644), os.Chown(dir, nobody, nobody)); err != nil { //nolint:gosec // another user reads it
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^(TestWhatACommandMay|TestAttackConfined|TestAttackNetwork|TestCredentials)$")
-	command.Dir = dir
-	command.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := command.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "=== RUN   TestWhatACommandMay") {
-		t.Errorf("%v\n%s", err, out)
+	for name, c := range map[string]struct{ tests, hidden string }{
+		"seen": {"TestWhatACommandMay|TestAttackConfined|TestAttackNetwork|TestCredentials", ""},
+		// As the program runs. Some attempts, on the process that starts them, fail then anyway.
+		"hidden": {"TestWhatACommandMay|TestAttackNetwork|TestCredentials", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out []byte
+			// A child that another test forks has the program open for writing until it calls exec
+			// (go.dev/issue/22315).
+			for err = syscall.ETXTBSY; errors.Is(err, syscall.ETXTBSY); {
+				command := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^("+c.tests+")$")
+				command.Dir = dir
+				command.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, hiddenVariable+"="+c.hidden)
+				command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+				out, err = command.CombinedOutput()
+			}
+			if err != nil || !strings.Contains(string(out), "=== RUN   TestWhatACommandMay") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 

@@ -3,17 +3,22 @@ package confinetest
 import (
 	"context"
 	"os/exec"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// Possible reports whether this system can confine commands.
-func Possible(ctx context.Context) bool { return namespaces(ctx) && landlock() }
+// Possible reports whether this system can confine commands of processes that are started as a
+// user; nil: as this one.
+func Possible(ctx context.Context, as *syscall.SysProcAttr) bool {
+	return namespaces(ctx, as) && landlock()
+}
 
 // namespaces reports whether util-linux gets a user its own users, mounts and network, with
 // mounts that can be changed.
-func namespaces(ctx context.Context) bool {
+func namespaces(ctx context.Context, as *syscall.SysProcAttr) bool {
 	command := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "--net", "mount", "--rbind", "/tmp", "/tmp")
+	command.SysProcAttr = as
 	return command.Run() == nil
 }
 

@@ -2,7 +2,10 @@
 
 package confinetest
 
-import "context"
+import (
+	"context"
+	"syscall"
+)
 
 // Possible is false: only Linux has what it takes.
-func Possible(context.Context) bool { return false }
+func Possible(context.Context, *syscall.SysProcAttr) bool { return false }

@@ -8,7 +8,7 @@ import "testing"
 // can do it.
 func Skip(t testing.TB, why string) {
 	t.Helper()
-	if Possible(t.Context()) {
+	if Possible(t.Context(), nil) {
 		t.Fatalf("this system can confine commands, and none was confined: %s", why)
 	}
 	t.Skipf("this system confines no commands: %s", why)

@@ -33,6 +33,9 @@ func become(spec string, command, environ []string) error {
 		return err
 	}
 	if s.Namespaces {
+		if err := mapUser(s.User, s.Group); err != nil {
+			return fmt.Errorf("users: %w", err)
+		}
 		if err := s.mount(); err != nil {
 			return fmt.Errorf("mounts: %w", err)
 		}

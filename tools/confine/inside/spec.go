@@ -19,7 +19,9 @@ const Failed = 126
 
 // Spec is a policy whose paths have been found.
 type Spec struct {
-	Namespaces bool     `json:"namespaces,omitempty"` // it has mounts, and a network, of its own
+	Namespaces bool     `json:"namespaces,omitempty"` // it has users, mounts, and a network, of its own
+	User       int      `json:"user,omitempty"`       // that it is in and outside its namespace
+	Group      int      `json:"group,omitempty"`
 	Writable   []string `json:"writable,omitempty"`
 	ReadOnly   []string `json:"read_only,omitempty"`
 	Hidden     []string `json:"hidden,omitempty"`

@@ -1,9 +1,9 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -201,24 +201,21 @@ func processesIn(dir string) ([]string, error) {
 	if runtime.GOOS != "linux" {
 		return nil, nil
 	}
-	cwds, err := filepath.Glob("/proc/[0-9]*/cwd")
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return nil, err
 	}
 	var found []string
-	for _, cwd := range cwds {
-		in, err := os.Readlink(cwd)
+	for _, path := range commands {
+		command, err := os.ReadFile(path)
 		if err != nil {
-			continue // somebody else's, or it has ended
+			continue // it has ended
 		}
-		if in != dir && !strings.HasPrefix(in, dir+"/") {
-			continue
+		// A process that hides its memory hides its folder from all but root; its arguments name it.
+		in, err := os.Readlink(filepath.Join(filepath.Dir(path), "cwd"))
+		if err == nil && (in == dir || strings.HasPrefix(in, dir+"/")) || bytes.Contains(command, []byte(dir)) {
+			found = append(found, filepath.Base(filepath.Dir(path))+" "+strings.ReplaceAll(string(command), "\x00", " "))
 		}
-		command, err := os.ReadFile(filepath.Join(filepath.Dir(cwd), "cmdline"))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		found = append(found, filepath.Base(filepath.Dir(cwd))+" "+strings.ReplaceAll(string(command), "\x00", " "))
 	}
 	return found, nil
 }

@@ -103,12 +103,16 @@ func (f folders) look(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// never are files that no workspace has, wherever they stand: the state of threads, and
-// keys.
+// never are files that no workspace has, wherever they stand: the state of threads, keys, and
+// what another process is applying.
 func never(path string) bool {
 	names := protect.Split(path)
-	return protect.InAI(names) && protect.ByName(names) == protect.Nothing
+	return protect.InAI(names) && protect.ByName(names) == protect.Nothing ||
+		slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, draftPrefix) })
 }
+
+// maxVanished bounds how often files are looked for anew because one was removed meanwhile.
+const maxVanished = 10
 
 // snapshot brings an index up to what lies in a working tree, and returns the tree object
 // of it. List names what there may be.
@@ -116,6 +120,21 @@ func (g *git) snapshot(ctx context.Context, top, index string, listed []byte, le
 	if f, err = sortFiles(top, listed, leftOut); err != nil {
 		return "", f, err
 	}
+	for range maxVanished {
+		if tree, err = g.treeOf(ctx, top, index, f); err == nil {
+			return tree, f, nil
+		}
+		now, sortErr := sortFiles(top, listed, leftOut)
+		if sortErr != nil || slices.Equal(now.there, f.there) {
+			break
+		}
+		f = now // a file was removed between the look and git's
+	}
+	return "", f, unreadable(err)
+}
+
+// treeOf brings an index up to files that are there, and returns the tree object of it.
+func (g *git) treeOf(ctx context.Context, top, index string, f files) (tree string, err error) {
 	at := call{tree: top, index: index}
 	if len(f.gone) > 0 {
 		var removed bytes.Buffer
@@ -124,16 +143,15 @@ func (g *git) snapshot(ctx context.Context, top, index string, listed []byte, le
 		}
 		at.stdin = removed.Bytes()
 		if _, _, err := g.run(ctx, at, "update-index", "-z", "--index-info"); err != nil {
-			return "", f, err
+			return "", err
 		}
 	}
 	at.stdin = []byte(strings.Join(append(slices.Clone(f.there), ""), "\x00"))
 	if _, _, err := g.run(ctx, at, "update-index", "--add", "--replace", "-z", "--stdin"); err != nil {
-		return "", f, unreadable(err)
+		return "", err
 	}
 	at.stdin = nil
-	tree, err = g.line(ctx, at, "write-tree")
-	return tree, f, err
+	return g.line(ctx, at, "write-tree")
 }
 
 // unreadable says which file kept a workspace from being made.

@@ -81,6 +81,9 @@ func (t *target) perform(steps []step, of *space, base string) error {
 	return p.placeAll()
 }
 
+// draftPrefix begins the names of files that are about to take their places.
+const draftPrefix = ".rye-apply-"
+
 // intend writes the journal.
 func (p *performing) intend(steps []step) error {
 	stamp := strings.ToLower(string(thread.NewRun())[1:9])
@@ -91,7 +94,7 @@ func (p *performing) intend(steps []step) error {
 	for i, s := range steps {
 		beside := p.standing(s.path, stepped)
 		m := move{Path: s.path, Before: s.before.text()}
-		name := ".rye-apply-" + stamp + "-" + strconv.Itoa(i)
+		name := draftPrefix + stamp + "-" + strconv.Itoa(i)
 		if s.source != "" {
 			m.Draft = path.Join(beside, name)
 			after, err := s.after()

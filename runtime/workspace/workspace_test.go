@@ -446,3 +446,26 @@ func TestTidy(t *testing.T) {
 		t.Errorf("without a state: %+v, %v", k, err)
 	}
 }
+
+// TestVanishing: files that are removed while a workspace is made, and what another process is
+// applying, are not in it.
+func TestVanishing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.base(map[string]string{"a": "x\n", "b": "x\n"})
+	puts(t, h.Project, map[string]string{"new-a": "x\n", "new-b": "x\n", draftPrefix + "0-0": "half", "dir/" + draftPrefix + "0-1-old": "half"})
+	for i, name := range []string{"a", "new-a"} { // when the one behind it is looked at
+		h.LeftOut = func(path string) bool {
+			if path == []string{"b", "new-b"}[i] {
+				puts(t, h.Project, map[string]string{name: ""})
+			}
+			return false
+		}
+		_, work := h.enter("")
+		if i == 0 {
+			same(t, name, has(t, work.Root), map[string]string{"b": "x\n", "new-a": "x\n", "new-b": "x\n"})
+		} else {
+			same(t, name, has(t, work.Root), map[string]string{"b": "x\n", "new-b": "x\n"})
+		}
+	}
+}

@@ -69,6 +69,8 @@ func TestRequests(t *testing.T) {
 		"text of JSON":    {`{"url":"SERVER/a","method":"PUT","body":"{\"q\":\"{q}\"}"}`, `{"type":"application/json","body":"{\"q\":\"a \\\"b\\\"\\u0026c=d/../e\"}"}`},
 		"form":            {`{"url":"SERVER/a","method":"POST","headers":{"Content-Type":"application/x-www-form-urlencoded"},"body":"q={q}"}`, `{"body":"q=a+%22b%22%26c%3Dd%2F..%2Fe"}`},
 		"text":            {`{"url":"SERVER/a","method":"POST","body":"n: {n}"}`, `{"type":"text/plain; charset=utf-8","body":"n: 3"}`},
+		"text in braces":  {`{"url":"SERVER/a","method":"POST","headers":{"Content-Type":"text/plain"},"body":"{q} [x]"}`, `{"type":"text/plain","body":"a \"b\"&c=d/../e [x]"}`},
+		"empty text":      {`{"url":"SERVER/a","method":"POST","body":"  "}`, `{"type":"text/plain; charset=utf-8","body":"  "}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +169,33 @@ func TestAnswers(t *testing.T) {
 	f := tool.AsFault(err)
 	if f == nil || f.Code != tool.CodeToolFailed || f.Details["status"] != 418 || f.Details["body"] != "no\n" || f.Details["headers"].(map[string]string)["X-Ratelimit-Remaining"] != "0" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestPace: the server's word counts, up to a bound; without one waits grow as the tool says.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		backoff, after string
+		want           []time.Duration
+	}{
+		"exponential":       {"exponential", "", []time.Duration{firstWait, 2 * firstWait, 4 * firstWait}},
+		"linear":            {"linear", "", []time.Duration{firstWait, 2 * firstWait, 3 * firstWait}},
+		"the server's":      {"exponential", "7", []time.Duration{7 * time.Second, 7 * time.Second, 7 * time.Second}},
+		"at once":           {"linear", "0", []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}},
+		"too long":          {"linear", "86400", []time.Duration{longestWait, longestWait, longestWait}},
+		"before now":        {"linear", "-3", []time.Duration{firstWait, 2 * firstWait, 3 * firstWait}},
+		"no number of ours": {"linear", "Fri, 31 Dec 1999 23:59:59 GMT", []time.Duration{firstWait, 2 * firstWait, 3 * firstWait}},
+	} {
+		pace := retries{MaxAttempts: len(test.want) + 1, Backoff: test.backoff}.pace(&answer{header: http.Header{"Retry-After": {test.after}}})
+		for i, want := range test.want {
+			if got, stop := pace.Next(); got != want || stop {
+				t.Errorf("%s, wait %d: %v, %t, want %v", name, i, got, stop, want)
+			}
+		}
+		if _, stop := pace.Next(); !stop {
+			t.Errorf("%s: it goes on", name)
+		}
 	}
 }
 

@@ -37,6 +37,38 @@ func keyOf(t *testing.T, r *Registry) (string, error) {
 	return r.Key(t.Context(), p)
 }
 
+// TestKeyAgain: a key that was refused is asked for again, and the same one is none.
+func TestKeyAgain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	write := func(key string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sk-1")
+	r := withCommand("/bin/cat", file)
+	p, _, err := r.config.Provider("openai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := keyOf(t, r); key != "sk-1" || err != nil {
+		t.Fatalf("%q, %v", key, err)
+	}
+	if key, is := r.KeyAgain(t.Context(), p, "sk-1"); is {
+		t.Errorf("the refused key again: %q", key)
+	}
+	write("sk-2")
+	if key, is := r.KeyAgain(t.Context(), p, "sk-1"); !is || key != "sk-2" {
+		t.Errorf("the new key: %q, %t", key, is)
+	}
+	write("sk-3")
+	if key, is := r.KeyAgain(t.Context(), p, "sk-1"); !is || key != "sk-2" { // another call has it already
+		t.Errorf("the key of another call: %q, %t", key, is)
+	}
+}
+
 func TestKeyCommand(t *testing.T) {
 	t.Parallel()
 	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }

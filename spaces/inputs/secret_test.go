@@ -46,6 +46,16 @@ func TestValidateSecrets(t *testing.T) {
 	}
 }
 
+// TestShortestSecret: the shortest and the longest value are taken.
+func TestShortestSecret(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"12345678", strings.Repeat("x", inputs.MaxSecret)} {
+		if _, secrets, err := inputs.Validate(secretDoc(), map[string]any{"token": value}); err != nil || secrets["token"] != value {
+			t.Errorf("%d bytes: %v", len(value), err)
+		}
+	}
+}
+
 // A value that cannot be taken is never repeated.
 func TestRefusedSecrets(t *testing.T) {
 	t.Parallel()

@@ -348,6 +348,15 @@ func TestTakeIsBounded(t *testing.T) {
 	if err != nil || len(s.Files) != 1 || len(s.Left) != 3 {
 		t.Errorf("%d files, left %+v, %v", len(s.Files), s.Left, err)
 	}
+	for i := range 5 {
+		put(t, filepath.Join(config, "much", string(rune('a'+i))+".yaml"), strings.Repeat("#", 1<<20))
+	}
+	if s, err := trust.Take(roots.Project); err != nil || len(s.Files) != 4 || len(s.Left) != 5 { // of four MiB in all
+		t.Errorf("%d files, left %d, %v", len(s.Files), len(s.Left), err)
+	}
+	if err := os.RemoveAll(filepath.Join(config, "much")); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 300 {
 		put(t, filepath.Join(config, "many", string(rune('a'+i%26))+strings.Repeat("x", i/26)+".yaml"), "")
 	}

@@ -62,15 +62,22 @@ func TestSocketOf(t *testing.T) {
 // A mark is read of who has one.
 func TestMarkOf(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "sleep", "600")
+	cmd := exec.CommandContext(t.Context(), "cat")
 	cmd.Env = slices.Concat(os.Environ(), Mark("/project", "review-1"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	}()
+	// It has its environment when it runs, which is later than Start returns.
+	_, err = in.Write([]byte("x"))
+	must(t, err)
+	_, err = out.Read(make([]byte, 1))
+	must(t, err)
 	if got := MarkOf(cmd.Process.Pid); got != "review-1" {
 		t.Errorf("mark %q", got)
 	}

@@ -195,8 +195,8 @@ func (h *host) readLog() string {
 	return string(content)
 }
 
-// processesIn lists the processes that work in a folder or below it: servers,
-// threads and their tools. Only Linux tells.
+// processesIn lists the processes that work in a folder or below it, or have its name among
+// their arguments: servers, threads and their tools. Only Linux tells.
 func processesIn(dir string) ([]string, error) {
 	if runtime.GOOS != "linux" {
 		return nil, nil

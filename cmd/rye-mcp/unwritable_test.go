@@ -1,8 +1,6 @@
 package main_test
 
 import (
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,10 +9,8 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/process/guesttest"
 )
-
-// nobody is a user without rights, where there is one to become.
-const nobody = 65534
 
 // guest runs rye-mcp as a user who may be kept from files, which root is not.
 type guest struct {
@@ -40,9 +36,9 @@ func newGuest(t *testing.T) *guest {
 	})
 	g := &guest{T: t, root: root, project: filepath.Join(root, "project"), home: filepath.Join(root, "home"), program: filepath.Join(root, "rye-mcp")}
 	g.must(os.Chmod(root, 0o755)) //nolint:gosec // every user must come to it
-	g.copyProgram()
-	if os.Geteuid() == 0 {
-		g.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: true}}
+	g.must(guesttest.Copy(g.program))
+	if who := guesttest.Credential(); who != nil {
+		g.as = &syscall.SysProcAttr{Credential: who}
 	}
 	g.mkdir(g.project)
 	g.mkdir(g.home)
@@ -56,26 +52,12 @@ func (g *guest) must(err error) {
 	}
 }
 
-func (g *guest) copyProgram() {
-	g.Helper()
-	self, err := os.Executable()
-	g.must(err)
-	from, err := os.Open(self)
-	g.must(err)
-	defer func() { _ = from.Close() }()
-	to, err := os.OpenFile(g.program, os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
-	g.must(err)
-	_, err = io.Copy(to, from)
-	g.must(err)
-	g.must(to.Close())
-}
-
 // mkdir makes a folder of the guest's.
 func (g *guest) mkdir(path string) {
 	g.Helper()
 	g.must(os.MkdirAll(path, 0o700))
 	if g.as != nil {
-		g.must(os.Chown(path, nobody, nobody))
+		g.must(os.Chown(path, guesttest.ID, guesttest.ID))
 	}
 }
 
@@ -91,17 +73,15 @@ func (g *guest) close(parts ...string) string {
 	return path
 }
 
-// run calls the program. A child that another test forks at this moment has the file
-// of the program open for writing, as we had it, until it calls exec; then it is asked
-// again (go.dev/issue/22315).
-func (g *guest) run(args ...string) string {
+// run calls the program.
+func (g *guest) run(args ...string) (said string) {
 	g.Helper()
-	for {
-		said, err := g.command(args).CombinedOutput()
-		if !errors.Is(err, syscall.ETXTBSY) {
-			return string(said)
-		}
-	}
+	_ = guesttest.Start(func() error { // what it says tells more
+		out, err := g.command(args).CombinedOutput()
+		said = string(out)
+		return err
+	})
+	return said
 }
 
 func (g *guest) command(args []string) *exec.Cmd {
@@ -207,7 +187,7 @@ func TestDatabaseOfAnother(t *testing.T) {
 		path := filepath.Join(state, name)
 		g.must(os.Chown(path, 0, 0))
 		g.wantRefusal(g.run(startAThread...), path)
-		g.must(os.Chown(path, nobody, nobody))
+		g.must(os.Chown(path, guesttest.ID, guesttest.ID))
 	}
 	if said := g.run("threads", "list"); !strings.Contains(said, "rye/demo/worker") {
 		t.Errorf("afterwards: %s", said)

@@ -130,7 +130,7 @@ func (g *git) snapshot(ctx context.Context, top, index string, listed []byte, le
 		}
 		f = now // a file was removed between the look and git's
 	}
-	return "", f, unreadable(err)
+	return "", f, err
 }
 
 // treeOf brings an index up to files that are there, and returns the tree object of it.
@@ -148,7 +148,7 @@ func (g *git) treeOf(ctx context.Context, top, index string, f files) (tree stri
 	}
 	at.stdin = []byte(strings.Join(append(slices.Clone(f.there), ""), "\x00"))
 	if _, _, err := g.run(ctx, at, "update-index", "--add", "--replace", "-z", "--stdin"); err != nil {
-		return "", err
+		return "", unreadable(err)
 	}
 	at.stdin = nil
 	return g.line(ctx, at, "write-tree")

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,13 +59,8 @@ var inside = map[string][]string{
 // take no function. They compare without case.
 func Patterns() []string {
 	all := []string{"**/.ai/state", "**/.ai/config/**/keys", "**/.ai/config/keys"}
-	for name := range anywhere {
+	for _, name := range named() {
 		all = append(all, "**/"+name)
-	}
-	for dir, files := range inside {
-		for _, file := range files {
-			all = append(all, "**/"+dir+"/"+file)
-		}
 	}
 	for _, pattern := range slices.Clone(all) {
 		all = append(all, pattern+"/**")
@@ -77,21 +73,26 @@ func Patterns() []string {
 // star leaves open is what the programs read.
 var fixedPaths = sync.OnceValue(func() []string {
 	all := []string{".ai/state", ".ai/state/threads", ".ai/config/keys"}
-	for name := range anywhere {
-		all = append(all, name)
-	}
-	for dir, files := range inside {
-		for _, file := range files {
-			start, open := strings.CutSuffix(file, "*")
-			if !open {
-				all = append(all, dir+"/"+file)
-				continue
-			}
-			all = append(all, dir+"/"+start+".json", dir+"/"+start+".local.json")
+	for _, name := range named() {
+		if start, open := strings.CutSuffix(name, "*"); open {
+			all = append(all, start+".json", start+".local.json")
+		} else {
+			all = append(all, name)
 		}
 	}
 	return all
 })
+
+// named are the names and paths of both tables.
+func named() []string {
+	all := slices.Collect(maps.Keys(anywhere))
+	for dir, files := range inside {
+		for _, file := range files {
+			all = append(all, dir+"/"+file)
+		}
+	}
+	return all
+}
 
 // Kept says in words what tools do not touch.
 const Kept = "the settings and the state of threads (.ai/config, .ai/state), keys, the user space, .git, and what makes other programs run " +

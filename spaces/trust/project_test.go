@@ -81,7 +81,6 @@ func TestAcceptAndRevoke(t *testing.T) {
 	}
 }
 
-// TestOtherPaths: a record is about a folder, by whatever path it is reached.
 // TestDecisions: each decision is kept with its time, and leaves what others have said.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
@@ -115,6 +114,7 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
+// TestOtherPaths: a record is about a folder, by whatever path it is reached.
 func TestOtherPaths(t *testing.T) {
 	t.Parallel()
 	roots := twoSpaces(t)

@@ -19,7 +19,7 @@ import (
 // the kernel's settings, its security modules and the container around.
 func (c *Confiner) look(ctx context.Context) Available {
 	has := Available{Landlock: inside.LandlockVersion()}
-	args, err := inside.Spec{Namespaces: true, User: os.Getuid(), Group: os.Getgid(), Hidden: []string{os.TempDir()}}.Probe()
+	args, err := inside.Spec{Namespaces: true, Hidden: []string{os.TempDir()}}.Probe()
 	if err != nil {
 		has.Why = err.Error()
 		return has
@@ -56,7 +56,6 @@ func namespaces(attr *syscall.SysProcAttr, withoutNetwork bool) {
 func (c *Confiner) become(program string, p Policy, has Available, command *process.Command) error {
 	spec := inside.Spec{Namespaces: has.Namespaces, Writable: p.Writable, ReadOnly: p.ReadOnly, Hidden: p.Hidden}
 	if has.Namespaces {
-		spec.User, spec.Group = os.Getuid(), os.Getgid()
 		command.Sys = func(attr *syscall.SysProcAttr) { namespaces(attr, !p.Network.All) }
 		if p.Network.throughProxy() && !p.Network.All {
 			spec.Proxy = true

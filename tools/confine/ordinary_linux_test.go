@@ -2,13 +2,14 @@ package confine
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/tools/process/guesttest"
 )
 
 // TestOrdinaryUser runs the tests of what holds a command as a user without rights, where root
@@ -16,10 +17,10 @@ import (
 // is mounted as /tmp often is, with flags that such a user may not take off.
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
+	who := guesttest.Credential()
+	if who == nil {
 		t.Skip("this is an ordinary user")
 	}
-	const nobody = 65534
 	dir, err := os.MkdirTemp("", "confine-") //nolint:usetesting // its folders are closed to others
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func TestOrdinaryUser(t *testing.T) {
 	program := filepath.Join(dir, "confine.test")
 	// An attempt reads this.
 	near := filepath.Join(dir, "confine.go")
-	if err := errors.Join(copyProgram(program), os.WriteFile(near, []byte("package confine"), 0o644), os.Chown(dir, nobody, nobody)); err != nil { //nolint:gosec // another user reads it
+	if err := errors.Join(guesttest.Copy(program), os.WriteFile(near, []byte("package confine"), 0o644), os.Chown(dir, guesttest.ID, guesttest.ID)); err != nil { //nolint:gosec // another user reads it
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ tests, hidden string }{
@@ -44,33 +45,17 @@ func TestOrdinaryUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out []byte
-			// A child that another test forks has the program open for writing until it calls exec
-			// (go.dev/issue/22315).
-			for err = syscall.ETXTBSY; errors.Is(err, syscall.ETXTBSY); {
+			err := guesttest.Start(func() (err error) {
 				command := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^("+c.tests+")$")
 				command.Dir = dir
 				command.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, hiddenVariable+"="+c.hidden)
-				command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+				command.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 				out, err = command.CombinedOutput()
-			}
+				return err
+			})
 			if err != nil || !strings.Contains(string(out), "=== RUN   TestWhatACommandMay") {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
-}
-
-// copyProgram copies the program of this process.
-func copyProgram(to string) (err error) {
-	from, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // another user runs it
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, from)
-	return errors.Join(err, file.Close())
 }

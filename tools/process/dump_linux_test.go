@@ -9,30 +9,29 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-)
 
-// ordinary is a user without privileges, where the test has them: nothing hides
-// from root.
-const ordinary = 65534
+	"github.com/rye-mcp/rye-mcp/tools/process/guesttest"
+)
 
 // commoner starts a helper as an ordinary user, in a session of its own.
 func (h *hub) commoner(name string, args ...string) *peer {
 	h.t.Helper()
-	cmd := exec.Command(executable(), args...)
-	cmd.Env = helperEnv(h.socket, name)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if os.Getuid() == 0 {
-		cmd.Path = h.path("helper")
-		program, err := os.ReadFile(executable())
-		must(h.t, err)
-		if _, err := os.Stat(cmd.Path); err != nil {
-			must(h.t, os.WriteFile(cmd.Path, program, 0o755))
-			must(h.t, os.Chmod(filepath.Dir(cmd.Path), 0o711))
+	program, who := executable(), guesttest.Credential()
+	if who != nil {
+		program = h.path("helper")
+		if _, err := os.Stat(program); err != nil {
+			must(h.t, guesttest.Copy(program))
+			must(h.t, os.Chmod(filepath.Dir(program), 0o711))
 			must(h.t, os.Chmod(h.socket, 0o777))
 		}
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: ordinary, Gid: ordinary}
 	}
-	must(h.t, cmd.Start())
+	var cmd *exec.Cmd
+	must(h.t, guesttest.Start(func() error {
+		cmd = exec.Command(executable(), args...)
+		cmd.Path, cmd.Env = program, helperEnv(h.socket, name)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: who}
+		return cmd.Start()
+	}))
 	h.t.Cleanup(func() { _ = cmd.Wait() }) // it ends with its connection
 	return h.peer(name)
 }

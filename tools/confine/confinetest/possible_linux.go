@@ -24,7 +24,6 @@ func namespaces(ctx context.Context, as *syscall.SysProcAttr) bool {
 
 // landlock reports whether the kernel tells a version of its interface: see landlock(7).
 func landlock() bool {
-	const askVersion = 1 // LANDLOCK_CREATE_RULESET_VERSION
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, askVersion)
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	return errno == 0 && version > 0
 }

@@ -3,7 +3,10 @@
 // [Main] before other packages are initialized, so that it costs little.
 package inside
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"os"
+)
 
 // Argument is the first argument of such a process; the second is a [Spec] as JSON,
 // and the rest is the command: its program and arguments.
@@ -20,7 +23,7 @@ const Failed = 126
 // Spec is a policy whose paths have been found.
 type Spec struct {
 	Namespaces bool     `json:"namespaces,omitempty"` // it has users, mounts, and a network, of its own
-	User       int      `json:"user,omitempty"`       // that it is in and outside its namespace
+	User       int      `json:"user,omitempty"`       // that it is in and outside its namespaces; set by Args
 	Group      int      `json:"group,omitempty"`
 	Writable   []string `json:"writable,omitempty"`
 	ReadOnly   []string `json:"read_only,omitempty"`
@@ -30,6 +33,9 @@ type Spec struct {
 
 // Args are the arguments for a process that becomes the command.
 func (s Spec) Args(program string, args []string) ([]string, error) {
+	if s.Namespaces {
+		s.User, s.Group = os.Getuid(), os.Getgid()
+	}
 	text, err := json.Marshal(s)
 	return append([]string{Argument, string(text), program}, args...), err
 }

@@ -305,17 +305,19 @@ type seenRunner struct {
 	run thread.Run
 }
 
-// write does a write, as the run that stands there when there is no fence.
+// write does a write, as whoever has the thread when there is no fence.
 func (r *seenRunner) write(ctx context.Context, what string, f func(store.Runner) error) (err error) {
 	r.in.by.do(deed{Thread: r.id, What: what, By: r.run}, func() (bool, error) {
-		as := r.Runner
-		if r.in.unfenced {
+		if !r.in.unfenced {
+			err = f(r.Runner)
+			return true, err
+		}
+		for err = store.ErrFenced; errors.Is(err, store.ErrFenced); { // another has it since it was asked who has
 			var now thread.Record
 			if now, err = r.in.Get(ctx, r.id); err == nil {
-				as = r.in.Store.Runner(r.id, now.Run)
+				err = f(r.in.Store.Runner(r.id, now.Run))
 			}
 		}
-		err = f(as)
 		return true, err
 	})
 	return err

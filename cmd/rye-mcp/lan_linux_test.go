@@ -42,13 +42,24 @@ func ownNetwork(t *testing.T) bool {
 	runtime.LockOSThread() // with whose end the process would be killed
 	defer runtime.UnlockOSThread()
 	attr := networkOfItsOwn(t)
-	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1", "-test.timeout=0")
+	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1", "-test.timeout="+timeLeft(t).String())
 	again.Env = append(os.Environ(), ownNetworkVariable+"=1")
 	again.SysProcAttr, again.Stdout, again.Stderr = attr, t.Output(), t.Output()
 	if err := again.Run(); err != nil {
 		t.Errorf("in a network of its own: %v", err)
 	}
 	return false
+}
+
+// timeLeft is how long a process may run that a test waits for, so that this tells what it
+// waited for before the test is out of time itself; 0: for ever.
+func timeLeft(t *testing.T) time.Duration {
+	t.Helper()
+	deadline, limited := t.Deadline()
+	if !limited {
+		return 0
+	}
+	return max(time.Until(deadline)-20*time.Second, time.Second)
 }
 
 // networkOfItsOwn are the attributes of a process with a network of its own. A user
@@ -277,6 +288,10 @@ const (
 	ofThread = " thread run "
 )
 
+// wrapper begins the arguments of the process that waits, from outside, for one on a machine.
+// Where that one is suspended, the wrapper suspends itself.
+const wrapper = "nsenter "
+
 // processes are those on the machine that have certain arguments; of "" all.
 func (m *machine) processes(of string) (pids []int) {
 	m.Helper()
@@ -284,23 +299,27 @@ func (m *machine) processes(of string) (pids []int) {
 	m.noError(err)
 	for _, process := range all {
 		number, command, _ := strings.Cut(process, " ")
-		if pid, err := strconv.Atoi(number); err == nil && strings.Contains(command, of) {
+		if pid, err := strconv.Atoi(number); err == nil && strings.Contains(command, of) && !strings.HasPrefix(command, wrapper) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// stop suspends processes on the machine. The function it returns lets all there go on.
-func (m *machine) stop(of ...string) (resume func()) {
+// stop suspends the worker and the threads of the machine. The function it returns lets all
+// there go on. A wrapper that suspended itself after that would do so for ever, so it is
+// waited for; a machine does not go off before all that was started on it is waited for.
+func (m *machine) stop() (resume func()) {
 	m.Helper()
-	for _, of := range of {
-		m.signal(syscall.SIGSTOP, of)
+	stopped := m.signal(syscall.SIGSTOP, ofWorker)
+	m.signal(syscall.SIGSTOP, ofThread)
+	if len(stopped) > 0 {
+		m.awaitSuspended(m.worker.Process.Pid)
 	}
 	return m.resume
 }
 
-// resume lets all processes on the machine go on. Nsenter is stopped with what it has started.
+// resume lets all processes on the machine go on.
 func (m *machine) resume() {
 	m.Helper()
 	m.signal(syscall.SIGCONT, "")

@@ -274,7 +274,7 @@ func (p *partition) killBesideStopped(m *machine) {
 // stopPastLease stops the worker of a machine and what it runs until its lease is over.
 func (p *partition) stopPastLease(m *machine) {
 	p.Helper()
-	resume := m.stop(ofWorker, ofThread)
+	resume := m.stop()
 	defer resume()
 	p.await("the lease of a stopped worker runs out", "SELECT lease_until < clock_timestamp() FROM rye.workers WHERE name = $1", m.name)
 }

@@ -69,9 +69,15 @@ func TestStopped(t *testing.T) {
 func (p *place) suspend(pid int) {
 	p.Helper()
 	p.noError(syscall.Kill(pid, syscall.SIGSTOP))
+	p.awaitSuspended(pid)
+}
+
+// awaitSuspended waits until a process is suspended, or gone.
+func (p *place) awaitSuspended(pid int) {
+	p.Helper()
 	p.until(func() (bool, string) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, state, _ := strings.Cut(string(stat), ") ")
-		return err == nil && strings.HasPrefix(state, "T"), fmt.Sprintf("process %d is not suspended: %s (%v)", pid, stat, err)
+		return err != nil || strings.ContainsAny(state[:min(1, len(state))], "TZ"), fmt.Sprintf("process %d is not suspended: %s", pid, stat)
 	})
 }

@@ -296,6 +296,35 @@ func TestMapManyServers(t *testing.T) {
 	}
 }
 
+// TestMapOpenedMeanwhile looks at a set by a row that was read just before it was opened,
+// as another server does: it is not dead.
+func TestMapOpenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := mapping(t, false)
+	var before []thread.Record
+	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
+		if at != fanout.CrashDescribed {
+			return
+		}
+		rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{})
+		s.noError(err)
+		before = rows
+	}
+	set := s.begunSet(ofItems(numbered(0, 2), 1))
+	if len(before) != 1 || before[0].Status != thread.Created {
+		t.Fatalf("before it was opened: %+v", before)
+	}
+	if now, err := s.c.Threads.Sweeper.Examine(s.ctx, before[0]); err != nil || now.Status != thread.Running {
+		t.Fatalf("it is %s (%v): %+v", now.Status, err, now.Outcome)
+	}
+	for range 2 {
+		next := s.workers(set)[0]
+		s.order(next, "claim", "complete")
+		s.gone(next)
+	}
+	s.wantCounts(s.mapped(s.c, atTerminal, MapRequest{Set: set}), fanout.Counts{Items: 2, Completed: 2})
+}
+
 // mapSteps are the steps of starting a set and its entries.
 func mapSteps() []thread.Crashpoint {
 	return slices.Concat(fanout.Crashpoints(), []thread.Crashpoint{

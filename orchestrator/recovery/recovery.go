@@ -196,6 +196,12 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 // waits tells that a thread is queued and will be started.
 func waits(rec thread.Record) bool { return rec.Queued() && rec.CancelRequestedAt.IsZero() }
 
+// openedSince tells that a set was opened since its row was read. Its life is free from
+// then on, and it ends with its entries.
+func openedSince(before, now thread.Record) bool {
+	return now.Kind == thread.KindSet && before.Status == thread.Created && now.Status == thread.Running
+}
+
 // beingSettled tells that the lock is held by somebody who settles the thread
 // and not by its process, which is gone or has been taken out of the row.
 func (s *Sweeper) beingSettled(rec thread.Record) bool {
@@ -271,8 +277,8 @@ func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.T
 	if errors.Is(err, thread.ErrNotFound) {
 		_ = s.leave(hold, id, err)
 	}
-	if err != nil || rec.Status.Terminal() || waits(rec) {
-		return rec, err // it was put in the queue since
+	if err != nil || rec.Status.Terminal() || waits(rec) || openedSince(dead, rec) {
+		return rec, err // whoever started it was about to let go of it
 	}
 	if rec, err = s.Finisher.Store.Replace(ctx, id, dead.Run, run); errors.Is(err, thread.ErrSettled) {
 		return s.taken(ctx, id)

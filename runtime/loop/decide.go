@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -89,6 +90,8 @@ func codeOf(err error) string {
 		return "model_refused"
 	case errors.Is(err, records.ErrLost):
 		return "transcript_lost"
+	case errors.Is(err, store.ErrAway):
+		return thread.CodeStoreAway
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "disk_full"
 	case errors.As(err, &told) && told.cause == nil:

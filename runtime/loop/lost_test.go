@@ -2,7 +2,9 @@ package loop
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,36 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
+
+// cutRunner is a runner that the server is away for once.
+type cutRunner struct {
+	store.Runner
+
+	cut bool
+}
+
+// Apply implements [store.Runner].
+func (r *cutRunner) Apply(ctx context.Context, c store.Change) (thread.Record, error) {
+	if r.cut {
+		r.cut = false
+		return thread.Record{}, fmt.Errorf("no answer: %w (%w)", context.DeadlineExceeded, store.ErrAway)
+	}
+	return r.Runner.Apply(ctx, c)
+}
+
+// TestStoreAway: the server of the store is away as a thread claims its row, and back when it
+// ends. That is tried again as a crash is.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.change = func(r *run) { r.Runner = &cutRunner{r.Runner, true} }
+	rec := h.run(job{meta: func(m *thread.Meta) {
+		m.Retry = &thread.RetryPolicy{Attempts: 2, Backoff: thread.BackoffFixed, BaseSeconds: 3600, On: []string{thread.RetryCrash}}
+	}})
+	if o := rec.Outcome; rec.Status != thread.Error || o.Error.Code != thread.CodeStoreAway || o.Retry == nil || o.Retry.Attempt != 2 {
+		t.Errorf("%s: %+v", rec.Status, o)
+	}
+}
 
 // TestThreadLost: another run has the thread, which goes on, as after a standby was promoted
 // that had it still queued. The one before breaks off what it is in, stops nothing that is

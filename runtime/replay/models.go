@@ -98,7 +98,7 @@ func stoppedFromOutside(t *recording.Thread) bool {
 		return !strings.Contains(o.Error.Message, " by hook ")
 	}
 	switch o.Error.Code {
-	case thread.CodeDied, "duration_exceeded", "transcript_lost", "disk_full":
+	case thread.CodeDied, thread.CodeStoreAway, "duration_exceeded", "transcript_lost", "disk_full":
 		return true
 	}
 	return false

@@ -37,6 +37,10 @@ var (
 // CodeDied is the [Problem.Code] of a thread that was settled because of [ErrDied].
 const CodeDied = "process_died"
 
+// CodeStoreAway is the [Problem.Code] of a thread that could not go on because the server
+// that keeps the threads could not be used.
+const CodeStoreAway = "store_away"
+
 // LimitError says which limit ended a thread.
 type LimitError struct {
 	Code  string // turns_exceeded, tokens_exceeded, spend_exceeded, duration_exceeded

@@ -39,7 +39,7 @@ func Backoffs() []string { return []string{BackoffExponential, BackoffFixed} }
 // hit a limit or lacks a right is never tried again: it would end the same way.
 const (
 	RetryProvider = "provider" // its model could not be asked, for a reason that passes
-	RetryCrash    = "crash"    // its process died
+	RetryCrash    = "crash"    // its process died, or the store was away
 	RetryReturned = "returned" // it has returned an error itself
 )
 
@@ -61,7 +61,7 @@ func (p *Problem) classOf() string {
 	switch {
 	case p == nil:
 		return ""
-	case p.Code == CodeDied:
+	case p.Code == CodeDied, p.Code == CodeStoreAway:
 		return RetryCrash
 	case p.Code == CodeReturned:
 		return RetryReturned

@@ -30,6 +30,7 @@ func TestRetryOf(t *testing.T) {
 	}{
 		{"the model was away", failed("provider_transient", true), 0, 0, 2},
 		{"the process died", failed(thread.CodeDied, false), 2, 99, 3},
+		{"the store was away", failed(thread.CodeStoreAway, false), 2, 99, 3},
 		{"as often as may be", failed(thread.CodeDied, false), 3, 0, 0},
 		{"all money is spent", failed(thread.CodeDied, false), 0, 100, 0},
 		{"the provider refuses the key", failed("provider_permanent", false), 0, 0, 0},

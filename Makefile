@@ -4,7 +4,7 @@ GOLANGCI_LINT := $(shell go env GOPATH)/bin/golangci-lint
 FUZZTIME ?= 10s
 MINUTES ?= 5
 
-.PHONY: help build dist test race lint bench soak fuzz
+.PHONY: help build dist test whole race lint bench soak fuzz
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -15,8 +15,15 @@ build: ## build ./rye-mcp, without cgo as it is published
 dist: ## what is published: binaries, bundles, server.json and checksums in ./dist
 	go run ./cmd/dist
 
-test: ## run all tests; go test -short ./... is done in a third of the time
-	go test ./...
+test: ## run the tests, in two minutes on two processors
+	go test -short ./...
+
+# The packages that leave something out under -short: those whose tests know longtest.
+LONG = go list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}' ./... | \
+	awk '$$2 ~ "/spaces/longtest$$" {print $$1}' | sort -u
+
+whole: ## what make test leaves out, too: some four minutes more
+	go test $$($(LONG))
 
 race: ## run the tests under the race detector
 	go test -race ./...
@@ -32,7 +39,7 @@ $(GOLANGCI_LINT):
 bench: ## measure what the README's table shows, one package after another
 	@go test -p 1 -timeout 30m -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x ./... | go run ./cmd/benchtable
 
-soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
+soak: whole ## MINUTES (5) of mixed load, then all faults and loads at full length
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^(TestSoak|TestSignals)$$' ./cmd/rye-mcp
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^Test(FaultWalk|AttackHostileFolder|Queue|Order|AliveAtOnce|AllAtOnce|LifeCycle)$$' ./cmd/rye-mcp
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^TestPartition$$' ./cmd/rye-mcp

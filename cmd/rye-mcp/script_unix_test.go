@@ -96,8 +96,9 @@ func waitUntilSuspended(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("HOLDER", strconv.Itoa(pid))
 		return err == nil && process.Stopped(pid), "nobody in " + filepath.Base(args[0]) + " is suspended"
 	})
-	pid := number(ts, ts.Getenv("HOLDER"))
-	ts.Defer(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	holder, err := os.FindProcess(number(ts, ts.Getenv("HOLDER")))
+	ts.Check(err)
+	ts.Defer(func() { _ = holder.Kill() }) // its number may be another's by then
 }
 
 // number is the id of a process; 0 and 1 are no process a script may touch.

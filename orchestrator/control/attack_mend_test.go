@@ -12,7 +12,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // mended applies what can be mended and returns the findings.
@@ -28,7 +27,7 @@ func (s *scene) ended(root thread.ID) thread.ID {
 	s.Helper()
 	id := s.start("work", root)
 	s.order(id, "say hello", "spend 7", "complete")
-	<-process.Watch(s.ctx, s.puppet(id).pid)
+	<-s.puppet(id).gone
 	return id
 }
 

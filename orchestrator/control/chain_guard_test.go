@@ -17,7 +17,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -110,7 +109,7 @@ func TestNeverContinued(t *testing.T) {
 		}
 		if state == "runs" {
 			s.order(first, "complete")
-			<-process.Watch(s.ctx, s.puppet(first).pid)
+			<-s.puppet(first).gone
 		}
 	}
 	// One that is late to resume the thread, beside the one that does.

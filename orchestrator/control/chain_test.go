@@ -17,7 +17,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestStopDuringHandoff cancels chains that move on meanwhile. They end, whichever
@@ -89,7 +88,7 @@ func TestOrphansOfAChain(t *testing.T) {
 	first := s.start("work", root)
 	child := s.start("work", first)
 	s.order(first, "die-at finish.transcript", "hand-over")
-	<-process.Watch(s.ctx, s.puppet(first).pid)
+	<-s.puppet(first).gone
 	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
 	s.c.Queue.DispatchAndLog(s.ctx, true, nil)
@@ -198,12 +197,12 @@ func TestRebuildChain(t *testing.T) {
 	over := s.start("work", root)
 	s.order(over, "say hello", "complete")
 	for _, id := range []thread.ID{decided, cut, over} {
-		<-process.Watch(s.ctx, s.puppet(id).pid)
+		<-s.puppet(id).gone
 	}
 	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: over, Message: "go on"})
 	s.noError(err)
 	s.order(resumed.NewThreadID, "claim", "complete")
-	<-process.Watch(s.ctx, s.puppet(resumed.NewThreadID).pid)
+	<-s.puppet(resumed.NewThreadID).gone
 	s.rebuild()
 	s.noError(s.c.Close())
 	s.c = s.controller()
@@ -263,7 +262,7 @@ func TestLostSuccessor(t *testing.T) {
 	s.order(first, "say hello")
 	second := s.handOver(first)
 	s.order(second, "complete")
-	<-process.Watch(s.ctx, s.puppet(second).pid)
+	<-s.puppet(second).gone
 	s.noError(os.RemoveAll(string(s.folder(second))))
 	s.rebuild()
 	s.noError(s.c.Close())

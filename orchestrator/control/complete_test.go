@@ -5,7 +5,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // A crash between the registry and thread.json leaves the two at odds; whoever
@@ -24,7 +23,7 @@ func TestEndIsCompleted(t *testing.T) {
 			id := s.start("work", "")
 			s.order(id, "spend 5", "complete")
 			rec := s.row(id)
-			<-process.Watch(s.ctx, s.puppet(id).pid)
+			<-s.puppet(id).gone
 
 			dir := s.folder(id)
 			meta, err := dir.ReadMeta(s.c.Threads.Records.Seal())

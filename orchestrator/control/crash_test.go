@@ -241,14 +241,18 @@ func TestLeftovers(t *testing.T) {
 			tt.end(s, id)
 			s.wait(s.c, WaitAll, id)
 			for _, pid := range []int{own, away} {
-				if process.Gone(pid) == tt.spare {
-					s.Errorf("a process of a tool is gone: %t", !tt.spare)
+				gone := process.Gone(pid)
+				if gone == tt.spare {
+					s.Errorf("a process of a tool is gone: %t", gone)
 				}
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+				if !gone {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
 			}
 			for _, pid := range strangers {
 				if process.Gone(pid) {
 					s.Error("a stranger is gone")
+					continue
 				}
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}

@@ -21,7 +21,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -83,7 +82,7 @@ func TestFork(t *testing.T) {
 	root := s.start("idle", "")
 	first := s.start("work", root)
 	s.order(first, "say one", "say two", "say three", "spend 7", "complete")
-	<-process.Watch(s.ctx, s.puppet(first).pid)
+	<-s.puppet(first).gone
 	s.verify(first)
 	left, parent := s.leaves(first), s.row(root)
 	got := s.fork(continuation.ForkRequest{ThreadID: first, AtTurn: turn(2), Message: "go another way", Name: "a try"})
@@ -105,7 +104,7 @@ func TestFork(t *testing.T) {
 		s.Errorf("it begins with %q", said)
 	}
 	s.order(copied, "say more", "spend 2", "complete")
-	<-process.Watch(s.ctx, s.puppet(copied).pid)
+	<-s.puppet(copied).gone
 	if v := s.verify(copied); !v.Verified {
 		s.Errorf("the copy: %+v", v)
 	}
@@ -205,7 +204,7 @@ func TestForkOfRunning(t *testing.T) {
 	}
 	// A thread that died is taken up to its last line, as a resume takes it.
 	s.noError(syscall.Kill(s.puppet(first).pid, syscall.SIGKILL))
-	<-process.Watch(s.ctx, s.puppet(first).pid)
+	<-s.puppet(first).gone
 	got = s.fork(continuation.ForkRequest{ThreadID: first})
 	if said := s.said(got.ThreadID); got.AtTurn != 3 || !slices.Equal(said, append(hello("one", "two"), "assistant: three")) {
 		s.Errorf("of the dead thread %+v with %q", got, said)
@@ -273,7 +272,7 @@ func TestNoFork(t *testing.T) {
 	s.order(fresh, "complete")
 	changed := s.start("work", "")
 	s.order(changed, "say hello", "complete")
-	<-process.Watch(s.ctx, s.puppet(changed).pid)
+	<-s.puppet(changed).gone
 	path := s.folder(changed).Transcript()
 	s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 	gone := s.start("gone", "")

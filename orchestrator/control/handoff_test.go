@@ -20,7 +20,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -49,7 +48,7 @@ func (s *scene) meta(id thread.ID) thread.Meta {
 func (s *scene) handOver(id thread.ID) thread.ID {
 	s.Helper()
 	s.order(id, "hand-over")
-	<-process.Watch(s.ctx, s.puppet(id).pid)
+	<-s.puppet(id).gone
 	next := s.row(id).ContinuationThreadID
 	if next == "" {
 		s.Fatalf("%s is %+v and names no successor", id, s.row(id))
@@ -316,7 +315,7 @@ func TestKilledHandoff(t *testing.T) {
 			root := s.start("idle", "")
 			first := s.start("work", root)
 			s.order(first, "say hello", "spend 5", "die-at "+string(at), "hand-over")
-			<-process.Watch(s.ctx, s.puppet(first).pid)
+			<-s.puppet(first).gone
 			c := s.controller()
 			_, err := c.Threads.Sweep(s.ctx) // which comes to the successor first
 			s.noError(err)

@@ -15,7 +15,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 func TestHealth(t *testing.T) {
@@ -30,7 +29,7 @@ func TestHealth(t *testing.T) {
 	s.order(root, "spend 0") // it has just recorded something
 	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
-	<-process.Watch(s.ctx, s.puppet(dead).pid)
+	<-s.puppet(dead).gone
 	s.noError(os.MkdirAll(string(s.folder("stray-1")), 0o700))
 	s.noError(os.WriteFile(s.folder("stray-1").Lock(thread.NewRun()), nil, 0o600))
 
@@ -74,7 +73,7 @@ func TestReconcile(t *testing.T) {
 	gone, unreadable, swapped, sound := s.start("work", root), s.start("work", root), s.start("work", root), s.start("work", root)
 	for _, id := range []thread.ID{gone, unreadable, swapped, sound} {
 		s.order(id, "complete")
-		<-process.Watch(s.ctx, s.puppet(id).pid)
+		<-s.puppet(id).gone
 	}
 	s.noError(os.RemoveAll(string(s.folder(gone))))
 	s.noError(os.WriteFile(s.folder(unreadable).Meta(), []byte("{"), 0o600))

@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // withFolders is how many threads, the newest, have their folders: as many as a look that
@@ -113,7 +112,7 @@ func newCrowd(b *testing.B, n int) *crowd {
 	s.c.Threads.Now, s.c.Threads.Finisher.Now = time.Now, time.Now
 	id := s.start("work", "")
 	s.order(id, "say hello", "spend 7", "complete")
-	<-process.Watch(s.ctx, s.puppet(id).pid)
+	<-s.puppet(id).gone
 	c := &crowd{scene: s, ctx: b.Context()}
 	var err error
 	c.like.Record, err = s.c.Threads.Store.Get(c.ctx, id)

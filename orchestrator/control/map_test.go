@@ -19,7 +19,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -131,7 +130,7 @@ func (s *scene) gone(id thread.ID) {
 	s.Helper()
 	p := s.puppet(id)
 	select {
-	case <-process.Watch(s.ctx, p.pid):
+	case <-p.gone:
 	case <-s.ctx.Done():
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestReconcileSound: nothing is found of threads that were copied, resumed and handed over.
@@ -26,10 +25,10 @@ func TestReconcileSound(t *testing.T) {
 	forked, err := s.c.Continue.Fork(s.ctx, continuation.ForkRequest{ThreadID: id, Message: "go on"})
 	s.noError(err)
 	s.order(forked.ThreadID, "claim", "say more", "complete")
-	<-process.Watch(s.ctx, s.puppet(forked.ThreadID).pid)
+	<-s.puppet(forked.ThreadID).gone
 	resumed := s.resume(id).NewThreadID
 	s.order(resumed, "say more", "complete")
-	<-process.Watch(s.ctx, s.puppet(resumed).pid)
+	<-s.puppet(resumed).gone
 	first := s.start("idle", root)
 	next := s.handOver(first)
 	s.order(next, "claim")
@@ -88,6 +87,24 @@ func TestReconcileFleetingLife(t *testing.T) {
 	s.noError(os.WriteFile(lock, nil, 0o600))
 	c := s.later()
 	c.Threads.Life = fleeting{c.Threads.Life, func() { _ = os.Remove(lock) }}
+	r, err := c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
+	if err != nil || len(r.Findings) > 0 || r.Threads != 2 {
+		t.Errorf("found %+v of %d threads, %v", r.Findings, r.Threads, err)
+	}
+}
+
+// TestReconcileWhileOneEnds: somebody ends a thread between the look at its files and the one
+// at its life. The row and the files agree then.
+func TestReconcileWhileOneEnds(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	id := s.ended(s.start("idle", ""))
+	ended := s.meta(id)
+	before := ended
+	before.Status, before.Outcome, before.Transcript = thread.Running, nil, nil
+	s.noError(s.folder(id).WriteMeta(before, homeOf(s.c).Seal))
+	c := s.later()
+	c.Threads.Life = fleeting{c.Threads.Life, func() { s.noError(s.folder(id).WriteMeta(ended, homeOf(s.c).Seal)) }}
 	r, err := c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
 	if err != nil || len(r.Findings) > 0 || r.Threads != 2 {
 		t.Errorf("found %+v of %d threads, %v", r.Findings, r.Threads, err)

@@ -20,7 +20,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // asEdited is what a hand that edits the registry must set as well, lest the trigger
@@ -217,7 +216,7 @@ func (s *scene) suffer(damages []damage) (root thread.ID, victims []victim) {
 		}
 		id := s.start("work", root)
 		s.order(id, "say hello", "spend 7", "complete")
-		<-process.Watch(s.ctx, s.puppet(id).pid)
+		<-s.puppet(id).gone
 		victims = append(victims, victim{d, id, s.row(id)})
 	}
 	s.setSlots(1) // nothing that is queued by its row starts
@@ -275,7 +274,7 @@ func TestReconcileApply(t *testing.T) {
 	s.setSlots(1)
 	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(stuck).pid, syscall.SIGKILL))
-	<-process.Watch(s.ctx, s.puppet(stuck).pid)
+	<-s.puppet(stuck).gone
 	s.noError(os.Remove(s.folder(stuck).Transcript()))
 	s.noError(os.Mkdir(s.folder(stuck).Transcript(), 0o700))
 	victims = append(victims, victim{damage: damage{name: "stuck", kind: "process_missing", of: stuck, left: true}, id: stuck})
@@ -386,7 +385,7 @@ func TestReconcileApplyAtOnce(t *testing.T) {
 	s.wantMended(victims)
 	s.order(lives, "spend 2", "complete")
 	for _, id := range []thread.ID{lives, meanwhile} { // each writes a little behind its end
-		<-process.Watch(s.ctx, s.puppet(id).pid)
+		<-s.puppet(id).gone
 	}
 	s.wantState(thread.Completed, lives, meanwhile)
 	r, err := s.later().Health.Reconcile(s.ctx, health.ReconcileInput{All: true, Apply: true}, nil)

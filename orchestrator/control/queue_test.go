@@ -21,7 +21,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // narrow is a scene with few slots.
@@ -355,13 +354,13 @@ func TestComplainsOnce(t *testing.T) {
 	s.noError(os.RemoveAll(string(s.folder(unfit))))
 	s.noError(os.WriteFile(string(s.folder(unfit)), nil, 0o600))
 	s.order(first, "complete")
-	<-process.Watch(s.ctx, s.puppet(first).pid)
+	<-s.puppet(first).gone
 	var logged bytes.Buffer
 	server := s.controller()
 	server.Threads.Log = zerolog.New(&logged)
 	s.noError(server.Queue.Dispatch(s.ctx))
 	s.order(next, "claim", "complete")
-	<-process.Watch(s.ctx, s.puppet(next).pid)
+	<-s.puppet(next).gone
 	for range 3 {
 		s.noError(server.Queue.Dispatch(s.ctx))
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestRebuild damages both databases below threads in every state. From their
@@ -29,14 +28,14 @@ func TestRebuild(t *testing.T) {
 	done, dead, decided := s.start("work", root), s.start("work", root), s.start("work", root)
 	s.order(done, "spend 7", "complete")
 	s.order(decided, "spend 5", "decide")
-	<-process.Watch(s.ctx, s.puppet(done).pid) // it would start the next in the queue
+	<-s.puppet(done).gone // it would start the next in the queue
 	s.setSlots(1)
 	queued := s.begin("work", root).ThreadID
 	s.setSlots(4)
 	s.c.Threads.LeaveChildren()
 	for _, id := range []thread.ID{dead, decided} {
 		s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
-		<-process.Watch(s.ctx, s.puppet(id).pid)
+		<-s.puppet(id).gone
 	}
 	foreign, torn := s.folder("foreign-1"), s.folder("torn-1")
 	for dir, content := range map[folder.Folder]string{foreign: s.read(s.folder(done).Meta()), torn: "{"} {

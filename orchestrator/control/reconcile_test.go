@@ -17,7 +17,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestReconcileRelatives finds what the store itself lets nobody do: a parent
@@ -30,7 +29,7 @@ func TestReconcileRelatives(t *testing.T) {
 	parent, child, next, dead := s.start("idle", ""), s.start("work", ""), s.start("work", ""), s.start("idle", "")
 	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
-	<-process.Watch(s.ctx, s.puppet(dead).pid)
+	<-s.puppet(dead).gone
 	moved := filepath.Join(s.project, "moved")
 	s.noError(os.Rename(string(s.folder(dead)), moved))
 	s.noError(os.Symlink(moved, string(s.folder(dead))))
@@ -76,7 +75,7 @@ func TestReconcileWhileThreadsEnd(t *testing.T) {
 	other.Threads.Records = records.Local{Home: func() folder.Home { // asked for when the rows were read
 		if afterRows++; afterRows == 1 {
 			s.order(id, "complete")
-			<-process.Watch(s.ctx, s.puppet(id).pid)
+			<-s.puppet(id).gone
 		}
 		return home()
 	}}

@@ -19,7 +19,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -153,7 +152,7 @@ func TestNoResume(t *testing.T) {
 	s.order(fresh, "complete")
 	changed := s.start("work", "")
 	s.order(changed, "say hello", "complete")
-	<-process.Watch(s.ctx, s.puppet(changed).pid)
+	<-s.puppet(changed).gone
 	path := s.folder(changed).Transcript()
 	s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 	good := s.start("work", "")

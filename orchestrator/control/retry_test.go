@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // failures is a scene whose threads die, with a directive that is tried again after an
@@ -31,7 +30,7 @@ func (s *scene) die(id thread.ID, ago time.Duration) {
 	s.order(id, "say hello", "spend 5")
 	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
-	<-process.Watch(s.ctx, s.puppet(id).pid)
+	<-s.puppet(id).gone
 	s.c.Threads.Finisher.Now = func() time.Time { return testTime.Add(-ago) }
 	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
@@ -144,7 +143,7 @@ func TestRetryBegunAgain(t *testing.T) {
 	first := s.start("again", "")
 	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(first).pid, syscall.SIGKILL))
-	<-process.Watch(s.ctx, s.puppet(first).pid)
+	<-s.puppet(first).gone
 	s.c.Threads.Finisher.Now = func() time.Time { return testTime.Add(-2 * time.Hour) }
 	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)

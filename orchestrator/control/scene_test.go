@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -76,7 +75,9 @@ type scene struct {
 
 // player is a puppet as the test sees it.
 type player struct {
-	pid   int
+	pid   int             // may be another's once it is gone
+	gone  <-chan struct{} // is closed then
+	held  *os.Process     // it alone, also then
 	conn  net.Conn
 	lines *bufio.Scanner
 }
@@ -207,8 +208,8 @@ func (s *scene) listen(path string) {
 		accepting.Wait()
 		for _, p := range s.puppets {
 			_ = p.conn.Close()
-			_ = syscall.Kill(p.pid, syscall.SIGKILL) // most have ended
-			<-process.Watch(context.Background(), p.pid)
+			_ = p.held.Kill() // most have ended
+			<-p.gone
 		}
 	})
 }
@@ -223,6 +224,8 @@ func (s *scene) welcome(conn net.Conn) {
 	if _, err := fmt.Sscan(p.lines.Text(), &id, &p.pid); err != nil {
 		s.Errorf("a puppet said %q: %v", p.lines.Text(), err)
 	}
+	p.gone = process.Watch(context.Background(), p.pid)
+	p.held, _ = os.FindProcess(p.pid) // never fails where there are processes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.puppets[id] = p

@@ -11,7 +11,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -26,7 +25,7 @@ func TestDeleteWithForce(t *testing.T) {
 	child := s.start("work", root)
 	done := s.start("work", root)
 	s.order(done, "spend 7", "complete")
-	<-process.Watch(s.ctx, s.puppet(done).pid)
+	<-s.puppet(done).gone
 	for _, id := range []thread.ID{root, child} {
 		_, err := s.c.Tidy.Delete(s.ctx, tidy.DeleteRequest{ThreadID: id, Agreed: true})
 		if f, ok := errors.AsType[*tool.Fault](err); !ok || f.Code != tool.CodeConflict || !strings.Contains(f.Hint, "force") {
@@ -39,7 +38,7 @@ func TestDeleteWithForce(t *testing.T) {
 	if told.Threads != 1 || told.Left != 0 {
 		t.Errorf("told %+v", told)
 	}
-	<-process.Watch(s.ctx, s.puppet(child).pid)
+	<-s.puppet(child).gone
 	s.wantState(thread.Running, root)
 
 	waited := make(chan error, 1)
@@ -52,7 +51,7 @@ func TestDeleteWithForce(t *testing.T) {
 	if told.Threads != 2 || len(told.Living) > 0 {
 		t.Errorf("told %+v", told)
 	}
-	<-process.Watch(s.ctx, s.puppet(root).pid)
+	<-s.puppet(root).gone
 	if err := <-waited; err != nil && !strings.Contains(err.Error(), "was deleted") {
 		t.Errorf("who waited: %v", err)
 	}

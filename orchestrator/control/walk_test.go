@@ -188,7 +188,7 @@ func TestKilledSettler(t *testing.T) {
 			tool := s.tool(dead, "session", process.Mark(s.project, string(dead))...)
 			s.c.Threads.LeaveChildren()
 			s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
-			<-process.Watch(s.ctx, s.puppet(dead).pid)
+			<-s.puppet(dead).gone
 			s.dieAfter(at, "sweep", "")
 			_, err := s.c.Threads.Sweep(s.ctx)
 			s.noError(err)

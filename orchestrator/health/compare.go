@@ -276,8 +276,8 @@ func (r *reconciling) compareFiles(ctx context.Context, f records.Found, rec row
 		return nil, context.Cause(ctx)
 	}
 	if differ(meta, rec) {
-		// A process that ends it is about to make the two agree, or it has ended since the
-		// rows were read.
+		// A process that ends it is about to make the two agree, or it has ended since they
+		// were read.
 		if settling, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID}); err != nil || settling {
 			return &meta, err
 		}
@@ -287,6 +287,9 @@ func (r *reconciling) compareFiles(ctx context.Context, f records.Found, rec row
 		}
 		if err != nil {
 			return nil, err
+		}
+		if meta, err = left.Meta().Read(); err != nil { // removed since; the next look tells
+			return nil, context.Cause(ctx)
 		}
 		rec = r.outline(now)
 		r.compareEnd(meta, rec)

@@ -36,11 +36,8 @@ func (l Local) Stage() (Stage, error) {
 	}
 	s := &localStage{home: home, at: home.Staging()}
 	s.Local = Local{Home: s.at.Always()}
-	if err := os.MkdirAll(s.at.Dir, dirMode); err != nil {
-		return nil, err
-	}
 	var err error
-	if s.lock, err = process.Acquire(filepath.Join(s.at.Dir, stageLock)); errors.Is(err, process.ErrLocked) {
+	if s.lock, err = lockStage(s.at.Dir); errors.Is(err, process.ErrLocked) {
 		return nil, ErrStaged
 	} else if err != nil {
 		return nil, err
@@ -53,6 +50,26 @@ func (l Local) Stage() (Stage, error) {
 
 // stageLock is held by who has the stage.
 const stageLock = "stage.lock"
+
+// maxMade bounds how often the folder of the stage is made that others remove.
+const maxMade = 100
+
+// lockStage makes the folder of the stage, and locks it. Whoever had it before may remove it
+// between the two.
+func lockStage(dir string) (lock *process.Lock, err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
+		return nil, err
+	}
+	for range maxMade {
+		if err = os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		if lock, err = process.Acquire(filepath.Join(dir, stageLock)); !errors.Is(err, fs.ErrNotExist) {
+			return lock, err
+		}
+	}
+	return nil, err
+}
 
 // dirMode: records are for their owner alone.
 const dirMode = 0o700

@@ -40,12 +40,11 @@ func (s *space) dropUnused() (bool, error) {
 // trash begins the name of what is being removed.
 const trash = ".gone-"
 
-// drop removes a workspace with everything in it. The caller holds the lock.
+// drop removes a workspace with everything in it. The caller holds the lock. What a crash
+// leaves is removed by a sweep.
 func (s *space) drop() error {
-	moved := filepath.Join(filepath.Dir(s.dir), trash+s.is.Name)
-	if err := removeAll(moved); err != nil {
-		return err
-	}
+	// The workspace can be made, and removed, again meanwhile: the lock goes with it.
+	moved := filepath.Join(filepath.Dir(s.dir), trash+s.is.Name+"-"+string(thread.NewRun()))
 	if err := os.Rename(s.dir, moved); err != nil {
 		return err
 	}

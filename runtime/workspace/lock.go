@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,16 +26,17 @@ func (s *space) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // maxMade bounds how often the folder of a workspace is made that others remove.
-const maxMade = 10
+const maxMade = 100
 
 // lockMade is lock of a workspace that need not be there. One that is clean can be removed
 // between the making of its folder and the locking.
 func (s *space) lockMade(ctx context.Context) (unlock func(), err error) {
 	for range maxMade {
-		if err = os.MkdirAll(s.users(), 0o700); err != nil {
-			return nil, err
+		err = os.MkdirAll(s.users(), 0o700)
+		if err == nil {
+			unlock, err = s.lock(ctx)
 		}
-		if unlock, err = s.lock(ctx); !isMissing(err) {
+		if !isMissing(err) && !errors.Is(err, fs.ErrExist) {
 			return unlock, err
 		}
 	}

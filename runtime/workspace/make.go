@@ -335,10 +335,17 @@ func linkTree(from, to string) error {
 	})
 }
 
+// removeTries is how often a folder is removed in which somebody makes a lock meanwhile, who
+// came to it just before it was moved.
+const removeTries = 5
+
 // removeAll removes a folder with everything in it, also what may not be written: caches
 // of programs make their folders read-only.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
+	for try := 1; try < removeTries && errors.Is(err, syscall.ENOTEMPTY); try++ {
+		err = os.RemoveAll(dir)
+	}
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}

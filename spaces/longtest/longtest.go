@@ -1,5 +1,5 @@
-// Package longtest says how much of the tests runs. `go test` runs what finds most in
-// minutes, `go test -short` what is done in two on two processors, and a soak all of it.
+// Package longtest says how much of the tests runs. `go test -short` runs what is done in two
+// minutes on two processors, `go test` what finds most in six, and a soak all of it.
 package longtest
 
 import (

@@ -287,7 +287,10 @@ func newCrashing(t *testing.T) (*family, *proxy) {
 	c := pgtest.Start(t, pgtest.Options{})
 	direct := c.Database(t)
 	p := newProxy(t, c)
+	var one sync.Mutex
 	p.onCut = func() {
+		one.Lock() // two commits can be cut at the same time
+		defer one.Unlock()
 		c.Kill(t)
 		c.Up(t)
 	}

@@ -392,6 +392,23 @@ func TestKillAndHandOver(t *testing.T) {
 	b.find("treeitem", "^Number of parts.* completed ") // the chain is one row
 }
 
+// TestPressedWhileRowsMove: a row that moves while the button of the mouse is down is the one
+// that was meant.
+func TestPressedWhileRowsMove(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	p := newPlace(t, busy)
+	s := p.serve()
+	b := s.open(desktop)
+	s.start("hold", map[string]any{"n": "one"})
+	b.noError(b.find("treeitem", "Number one").Hover())
+	b.noError(b.page.Mouse.Down(proto.InputMouseButtonLeft, 1))
+	s.start("hold", map[string]any{"n": "two"})
+	b.find("treeitem", "Number two")
+	b.noError(b.page.Mouse.Up(proto.InputMouseButtonLeft, 1))
+	b.find("heading", "Number one")
+}
+
 // TestTree: threads stand below those that started them; a stop takes those below along.
 func TestTree(t *testing.T) {
 	longtest.Mark(t)

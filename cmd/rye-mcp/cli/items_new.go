@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -100,7 +101,7 @@ typescript.`,
 
 // newSegment is a part of the id of a new item. It stands in its text, too: in XML, in
 // YAML and in Python.
-var newSegment = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var newSegment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 
 func (n *newItem) check() error {
 	if !slices.Contains(item.Kinds(), n.kind) {
@@ -113,7 +114,7 @@ func (n *newItem) check() error {
 		return &usageError{message: err.Error(), try: fmt.Sprintf("rye-mcp items new %s my/first-%[1]s", n.kind)}
 	}
 	for part := range strings.SplitSeq(n.id, "/") {
-		if !newSegment.MatchString(part) {
+		if !newSegment().MatchString(part) {
 			return &usageError{message: fmt.Sprintf("%q is no name for a new item: letters, digits, -, _ and . are", item.Shown(part)), try: fmt.Sprintf("rye-mcp items new %s my/first-%[1]s", n.kind)}
 		}
 	}
@@ -174,7 +175,7 @@ func (n *newItem) content(sys System) (ext string, content []byte, err error) {
 		category = "general"
 	}
 	author := sys.Getenv("USER")
-	if !newSegment.MatchString(author) {
+	if !newSegment().MatchString(author) {
 		author = "you"
 	}
 	text := strings.NewReplacer("@NAME@", path.Base(n.id), "@TITLE@", titleOf(path.Base(n.id)), "@CATEGORY@", category, "@AUTHOR@", author).

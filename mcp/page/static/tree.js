@@ -70,6 +70,7 @@ export function makeTree({board, skew, onOpen, memory}) {
   };
   tree.el = h("div", {role: "tree", class: "tree", id: "threads", "aria-label": "Threads"});
   tree.remember = () => memory.set("opened", [...tree.opened].slice(-500));
+  tree.el.addEventListener("pointerdown", (event) => { tree.pressed = event; });
   tree.el.addEventListener("click", (event) => clicked(tree, event));
   tree.el.addEventListener("keydown", (event) => pressed(tree, event));
   tree.el.addEventListener("focusin", (event) => {
@@ -373,11 +374,18 @@ function spread(tree, key, wide) {
   return true;
 }
 
+// meant is what a person has clicked. Rows can move while the button is down: it is what it was pressed on then.
+function meant(tree, event) {
+  const before = tree.pressed;
+  const still = before && Math.hypot(before.clientX - event.clientX, before.clientY - event.clientY) < 5;
+  return event.target === tree.el && still ? before.target : event.target;
+}
+
 function clicked(tree, event) {
-  const el = event.target.closest("[role=treeitem]");
-  if (!el) return;
+  const target = meant(tree, event), el = target.closest("[role=treeitem]");
+  if (!el || !el.isConnected) return;
   const key = el.dataset.key;
-  if (event.target.closest(".caret") && el.hasAttribute("aria-expanded")) {
+  if (target.closest(".caret") && el.hasAttribute("aria-expanded")) {
     spread(tree, key, el.getAttribute("aria-expanded") !== "true");
     return;
   }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -428,5 +429,51 @@ func TestStaleLookSettlesNobody(t *testing.T) {
 	s.awaitFree(id)
 	if locks, err := s.folder(id).Locks(); err != nil || len(locks) != 0 {
 		s.Errorf("left are %q, %v", locks, err)
+	}
+}
+
+// takenStore is where somebody else has been faster to settle a thread.
+type takenStore struct {
+	store.Store
+
+	before thread.Record // as it was until then
+	taken  bool
+	after  func() // at each look at the row from then on
+}
+
+// Replace implements [store.Store].
+func (s *takenStore) Replace(context.Context, thread.ID, thread.Run, thread.Run) (thread.Record, error) {
+	s.taken = true
+	return thread.Record{}, thread.ErrSettled
+}
+
+// Get implements [store.Store].
+func (s *takenStore) Get(ctx context.Context, id thread.ID) (thread.Record, error) {
+	if !s.taken {
+		return s.before, nil
+	}
+	s.after()
+	return s.Store.Get(ctx, id)
+}
+
+// TestLateSettlerHoldsNothing: whoever waits for another settler of a thread has no lock of it
+// that would be left if its process ended.
+func TestLateSettlerHoldsNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	dead := s.row(id)
+	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+	<-s.puppet(id).gone
+	late, own, looked := s.controller(), thread.NewRun(), 0
+	late.Threads.Sweeper.NewRun = func() thread.Run { return own }
+	late.Threads.Finisher.Store = &takenStore{Store: s.c.Threads.Store, before: dead, after: func() {
+		looked++
+		if _, err := os.Lstat(s.folder(id).Lock(own)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it has a lock: %v", err)
+		}
+	}}
+	if _, err := late.Threads.Sweeper.Examine(s.ctx, dead); err != nil || looked == 0 {
+		t.Errorf("%d looks, %v", looked, err)
 	}
 }

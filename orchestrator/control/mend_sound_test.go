@@ -3,6 +3,7 @@ package control
 import (
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
@@ -11,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestReconcileSound: nothing is found of threads that were copied, resumed and handed over.
@@ -87,6 +89,28 @@ func TestReconcileFleetingLife(t *testing.T) {
 	s.noError(os.WriteFile(lock, nil, 0o600))
 	c := s.later()
 	c.Threads.Life = fleeting{c.Threads.Life, func() { _ = os.Remove(lock) }}
+	r, err := c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
+	if err != nil || len(r.Findings) > 0 || r.Threads != 2 {
+		t.Errorf("found %+v of %d threads, %v", r.Findings, r.Threads, err)
+	}
+}
+
+// TestReconcileLateSettler: somebody comes too late to settle a thread, right after its life
+// was looked at. The lock is held, and not left.
+func TestReconcileLateSettler(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	id := s.ended(s.start("idle", ""))
+	before := s.folder(id).Lock(thread.NewRun())
+	s.noError(os.WriteFile(before, nil, 0o600))
+	c := s.later()
+	late := sync.OnceFunc(func() {
+		s.noError(os.Remove(before))
+		lock, err := process.Acquire(s.folder(id).Lock(thread.NewRun()))
+		s.noError(err)
+		t.Cleanup(func() { _ = lock.Remove() })
+	})
+	c.Threads.Life = fleeting{c.Threads.Life, late}
 	r, err := c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
 	if err != nil || len(r.Findings) > 0 || r.Threads != 2 {
 		t.Errorf("found %+v of %d threads, %v", r.Findings, r.Threads, err)

@@ -405,19 +405,28 @@ func (r *reconciling) compareRendering(f records.Found, rec row) {
 // leftLives reports whether a folder has locks of the runs of a thread.
 func leftLives(f records.Found, rec row) bool { return f.HasRuns || f.HasLives && rec.Run.NamesLife() }
 
-// compareLives looks for locks that a process has left whose thread has ended. Somebody
-// who completes the end of the thread has one for a moment: it has gone by the second
-// look at the folder then.
-func (r *reconciling) compareLives(rec row) {
-	held, err := r.Checker.Threads.Life.Held(life.Key{Thread: rec.ThreadID})
-	var now records.Found
-	if err == nil && !held {
-		now, _, err = r.Checker.Threads.Records.Look(rec.ThreadID)
+// livesAreLeft reports whether a process has left locks of a thread. Somebody who completes
+// the end of the thread, or comes too late to settle it, has one for a moment: it is gone, or
+// held, at the next look then.
+func (r *reconciling) livesAreLeft(rec row) (bool, error) {
+	for range 2 {
+		if held, err := r.Checker.Threads.Life.Held(life.Key{Thread: rec.ThreadID}); held || err != nil {
+			return false, err
+		}
+		if now, _, err := r.Checker.Threads.Records.Look(rec.ThreadID); err != nil || !leftLives(now, rec) {
+			return false, err
+		}
 	}
+	return true, nil
+}
+
+// compareLives looks for locks that a process has left whose thread has ended.
+func (r *reconciling) compareLives(rec row) {
+	left, err := r.livesAreLeft(rec)
 	switch {
 	case err != nil:
 		r.find(findLock, rec.ThreadID, "its lock cannot be looked at: %v", err)
-	case !held && leftLives(now, rec):
+	case left:
 		r.findMendable(findLock, rec.ThreadID, func(ctx context.Context) (bool, error) { return r.forgetLives(ctx, rec.ThreadID) },
 			"the thread has ended, and locks of its process are left")
 	}

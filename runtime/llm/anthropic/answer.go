@@ -44,37 +44,31 @@ type block struct {
 
 // add takes the next event. Unknown events and deltas are ignored, as the API's
 // versioning policy asks for.
-func (a *answer) add(event sdk.MessageStreamEventUnion) error {
-	switch event.Type {
+func (a *answer) add(e event) error {
+	switch e.kind {
 	case "message_start":
-		a.model = event.Message.Model
-		u := event.Message.Usage.JSON
-		a.usage = llm.Usage{Reported: event.Message.JSON.Usage.Valid()}
-		a.count(&a.usage.InputTokens, u.InputTokens.Raw())
-		a.count(&a.usage.OutputTokens, u.OutputTokens.Raw())
-		a.count(&a.usage.CacheReadTokens, u.CacheReadInputTokens.Raw())
-		a.count(&a.usage.CacheWriteTokens, u.CacheCreationInputTokens.Raw())
+		a.model, a.usage = e.model, llm.Usage{Reported: e.hasUsage}
+		a.count(&a.usage.OutputTokens, e.usage.output)
+		a.countInput(e.usage)
 		if metered := a.metered(); metered.Reported {
 			a.emit(llm.Delta{Usage: &metered})
 		}
 	case "content_block_start":
-		return a.start(event.Index, event.ContentBlock)
+		return a.start(e.index, e.part, e.input)
 	case "content_block_delta":
-		return a.extend(event.Index, event.Delta)
+		return a.extend(e.index, e.part)
 	case "message_delta":
-		a.stop = event.Delta.StopReason
-		u := event.Usage.JSON
-		a.usage.Reported = a.count(&a.usage.OutputTokens, u.OutputTokens.Raw()) || a.usage.Reported
-		a.count(&a.usage.InputTokens, u.InputTokens.Raw())
-		a.count(&a.usage.CacheReadTokens, u.CacheReadInputTokens.Raw())
-		a.count(&a.usage.CacheWriteTokens, u.CacheCreationInputTokens.Raw())
+		a.stop = e.stop
+		a.usage.Reported = a.count(&a.usage.OutputTokens, e.usage.output) || a.usage.Reported
+		a.countInput(e.usage)
 	case "message_stop":
 		a.complete = true
 	}
 	return nil
 }
 
-func (a *answer) start(index int64, start sdk.ContentBlockStartEventContentBlockUnion) error {
+// start begins a block. Input is that of a call whose input comes whole, raw.
+func (a *answer) start(index int64, start part, input string) error {
 	if index < 0 || index >= maxBlocks {
 		return fmt.Errorf("content block %d is out of range", index)
 	}
@@ -82,39 +76,39 @@ func (a *answer) start(index int64, start sdk.ContentBlockStartEventContentBlock
 		a.blocks = append(a.blocks, block{})
 	}
 	b := &a.blocks[index]
-	b.kind = start.Type
-	switch start.Type {
+	b.kind = start.kind
+	switch start.kind {
 	case "text":
 		b.Type = llm.TextBlock
-		a.text(b, start.Text)
+		a.text(b, start.text)
 	case "thinking":
-		b.Type, b.signed = llm.ReasoningBlock, []byte(start.Signature)
-		a.text(b, start.Thinking)
+		b.Type, b.signed = llm.ReasoningBlock, []byte(start.signature)
+		a.text(b, start.thinking)
 	case "redacted_thinking":
-		b.Type, b.signed = llm.ReasoningBlock, []byte(redactedPrefix+start.Data)
+		b.Type, b.signed = llm.ReasoningBlock, []byte(redactedPrefix+start.data)
 	case "tool_use":
-		b.Type, b.ToolCallID, b.ToolName = llm.ToolUseBlock, start.ID, start.Name
-		b.seed = json.RawMessage(start.JSON.Input.Raw())
-		a.emit(llm.Delta{Type: llm.ToolUseBlock, Text: start.Name})
+		b.Type, b.ToolCallID, b.ToolName = llm.ToolUseBlock, start.id, start.name
+		b.seed = json.RawMessage(input)
+		a.emit(llm.Delta{Type: llm.ToolUseBlock, Text: start.name})
 	}
 	return nil
 }
 
-func (a *answer) extend(index int64, delta sdk.MessageStreamEventUnionDelta) error {
+func (a *answer) extend(index int64, delta part) error {
 	if index < 0 || index >= int64(len(a.blocks)) {
 		return fmt.Errorf("a piece of content block %d came before its start", index)
 	}
 	b := &a.blocks[index]
-	switch delta.Type {
+	switch delta.kind {
 	case "text_delta":
-		a.text(b, delta.Text)
+		a.text(b, delta.text)
 	case "thinking_delta":
-		a.text(b, delta.Thinking)
+		a.text(b, delta.thinking)
 	case "signature_delta":
-		b.signed = append(b.signed, delta.Signature...)
+		b.signed = append(b.signed, delta.signature...)
 	case "input_json_delta":
-		b.Input = append(b.Input, delta.PartialJSON...)
-		a.emit(llm.Delta{Type: llm.ToolUseBlock, Hidden: len(delta.PartialJSON)})
+		b.Input = append(b.Input, delta.json...)
+		a.emit(llm.Delta{Type: llm.ToolUseBlock, Hidden: len(delta.json)})
 	}
 	return nil
 }
@@ -142,6 +136,12 @@ func (a *answer) count(to *int64, raw string) (given bool) {
 	}
 	a.miscounted = a.miscounted || !ok
 	return given
+}
+
+func (a *answer) countInput(u usage) {
+	a.count(&a.usage.InputTokens, u.input)
+	a.count(&a.usage.CacheReadTokens, u.cacheRead)
+	a.count(&a.usage.CacheWriteTokens, u.cacheWrite)
 }
 
 // metered is what the provider has counted. Where one number makes no sense,

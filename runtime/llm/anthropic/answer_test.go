@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
@@ -20,11 +18,11 @@ func collect(t *testing.T, lines string) (*answer, error) {
 	t.Helper()
 	a := &answer{}
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
-		var event sdk.MessageStreamEventUnion
-		if json.Unmarshal([]byte(line), &event) != nil {
+		var e event
+		if json.Unmarshal([]byte(line), &e) != nil {
 			continue
 		}
-		if err := a.add(event); err != nil {
+		if err := a.add(e); err != nil {
 			return a, err
 		}
 	}

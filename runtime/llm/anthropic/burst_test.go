@@ -3,8 +3,6 @@ package anthropic
 import (
 	"testing"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/llmtest"
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
@@ -15,7 +13,7 @@ import (
 func TestBurst(t *testing.T) { //nolint:paralleltest // see above
 	const pieces, piece = 40_000, "word "
 	a := answer{sink: func(llm.Delta) {}}
-	if err := a.start(0, sdk.ContentBlockStartEventContentBlockUnion{Type: "text"}); err != nil {
+	if err := a.start(0, part{kind: "text"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	var text string

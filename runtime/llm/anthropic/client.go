@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
@@ -26,10 +27,10 @@ type Config = wire.Config
 const defaultBaseURL = "https://api.anthropic.com"
 
 type client struct {
-	cfg      Config
-	messages sdk.MessageService
-	frame    frame
-	history  wire.History
+	cfg     Config
+	library sdk.Client
+	frame   frame
+	history wire.History
 }
 
 // New returns a client. Nothing is read from the environment and nothing is
@@ -43,7 +44,7 @@ func New(cfg Config) llm.Client {
 	if key := cfg.VendorKey(); key != "" {
 		opts = append(opts, option.WithAPIKey(key))
 	}
-	return &client{cfg: cfg, messages: sdk.NewClient(opts...).Messages}
+	return &client{cfg: cfg, library: sdk.NewClient(opts...)}
 }
 
 // Stream implements [llm.Client].
@@ -61,7 +62,9 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	}
 	sender := &exchange{call, frame, marked(req.Messages, history, ends)}
 	base := option.WithBaseURL(strings.TrimSuffix(c.cfg.Base(defaultBaseURL, req.Model), "/v1"))
-	stream := c.messages.NewStreaming(callCtx, encode(req), option.WithHTTPClient(sender), base)
+	var opened *http.Response
+	err = c.library.Post(callCtx, "v1/messages", encode(req), &opened, option.WithJSONSet("stream", true), option.WithHTTPClient(sender), base)
+	stream := ssestream.NewStream[event](ssestream.NewDecoder(opened), err)
 	// A stream that failed to open has nothing to close; the error of closing one
 	// that was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -71,8 +74,8 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	// some servers leave open.
 	for !answer.complete && stream.Next() {
 		event := stream.Current()
-		if carries(event.Type) {
-			if err := call.Content(saidIn(event)); err != nil {
+		if event.carries() {
+			if err := call.Content(event.said()); err != nil {
 				return answer.partial(), call.Fail(ctx, err)
 			}
 		}
@@ -87,19 +90,6 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 		return answer.partial(), call.Fail(ctx, wire.ErrCut)
 	}
 	return answer.response(), nil
-}
-
-// carries tells whether events of a type carry a part of the answer. "ping" is a sign
-// of life, and "message_start" comes before the model has said anything.
-func carries(event string) bool {
-	return strings.HasPrefix(event, "content_block_") || event == "message_delta" || event == "message_stop"
-}
-
-// saidIn is how many bytes of the answer are in an event.
-func saidIn(event sdk.MessageStreamEventUnion) int {
-	d, start := event.Delta, event.ContentBlock
-	return len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature) +
-		len(start.Text) + len(start.Thinking) + len(start.Signature) + len(start.Data) + len(start.JSON.Input.Raw())
 }
 
 // inStream reads the library's error for an "error" event, which looks like a

@@ -94,7 +94,7 @@ func (sn *Snapshot) ownSource() (source string, own bool) {
 }
 
 func (sn *Snapshot) decide() ([]byte, error) {
-	said := decided{Form: formOfDecided()}
+	said := decided{Form: formOfDecided}
 	var err error
 	if said.Agent, _, err = sn.Agent(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (l *Loader) ReadDecided(data []byte) (*Decided, error) {
 	if err := json.Unmarshal(data, &form); err != nil {
 		return nil, fmt.Errorf("settings that were handed over: %w", err)
 	}
-	if form.Form != formOfDecided() {
+	if form.Form != formOfDecided {
 		return nil, ErrOtherForm
 	}
 	if err := json.Unmarshal(data, &d.said); err != nil {

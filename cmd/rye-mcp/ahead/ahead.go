@@ -1,4 +1,5 @@
-// Package ahead connects the process of a thread to the server that has the threads, before
+// Package ahead does what the process of a thread can do before its other packages are
+// initialized, or beside that. It connects it to the server that has the threads, before
 // packages of other modules are initialized that take longest: see package gc. It imports little
 // for that. Most of what such a process waits for the server is then over when it needs it.
 package ahead
@@ -26,6 +27,8 @@ var Inherit = sync.OnceValues(process.InheritSecrets)
 //nolint:gochecknoinits // there is no other moment before those of other modules
 func init() {
 	if handed.IsThread(os.Args) {
+		growStack()
+		Beside(makeTables)
 		begin()
 	}
 }

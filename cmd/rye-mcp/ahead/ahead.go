@@ -1,7 +1,7 @@
-// Package ahead does what the process of a thread can do before its other packages are
-// initialized, or beside that. It connects it to the server that has the threads, before
-// packages of other modules are initialized that take longest: see package gc. It imports little
-// for that. Most of what such a process waits for the server is then over when it needs it.
+// Package ahead begins, before packages of other modules are initialized that take longest,
+// what the process of a thread needs soon and can do beside that: see package gc. It connects
+// the process to the server that has the threads, so that most of what it waits for the server
+// is over when it needs it, and makes the tables of signatures. It imports little for that.
 package ahead
 
 import (
@@ -28,27 +28,32 @@ var Inherit = sync.OnceValues(process.InheritSecrets)
 func init() {
 	if handed.IsThread(os.Args) {
 		growStack()
-		Beside(makeTables)
 		begin()
 	}
 }
 
-// begin connects beside what the process does before it needs the server.
+// begin connects beside what the process does before it needs the server, and makes the
+// tables of signatures.
 func begin() {
 	begun = make(chan *link.Link, 1)
 	Beside(func() {
-		defer close(begun)
-		entries, err := Inherit()
-		if err != nil {
-			return // who needs them says so
-		}
-		for _, entry := range entries {
-			if at, is := handed.StoreOf(entry); is {
-				begun <- beginAt(at)
-				return
-			}
-		}
+		connect()
+		makeTables()
 	})
+}
+
+func connect() {
+	defer close(begun)
+	entries, err := Inherit()
+	if err != nil {
+		return // who needs them says so
+	}
+	for _, entry := range entries {
+		if at, is := handed.StoreOf(entry); is {
+			begun <- beginAt(at)
+			return
+		}
+	}
 }
 
 var processors sync.Mutex

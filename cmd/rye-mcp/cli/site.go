@@ -41,9 +41,6 @@ type storeWish struct {
 	ofThread bool
 }
 
-// runsThread reports whether this is the process of a thread.
-func (s System) runsThread() bool { return s.store != nil && s.store.ofThread }
-
 // takingStore takes the address of the store out of what else is known of the environment:
 // no program that is started finds it there.
 func (s System) takingStore() System {

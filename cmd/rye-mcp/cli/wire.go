@@ -14,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/ahead"
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/mcp/task"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
@@ -172,7 +171,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.mirroring = &mirroring{project: p, sys: sys, log: log}
 	p.store = lateStore(ctx, sys, p, log, open)
 	left.Store = p.store
-	if err := p.openStore(ctx, sys); err != nil {
+	if err := p.openStore(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.connect(ctx, sys, log); err != nil {
@@ -182,15 +181,10 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 }
 
 // openStore opens the store where there is one. That of a server can come back, and much needs
-// none; a thread's process has enough to do until it is connected, or has read the schemas of
-// its databases.
-func (p *project) openStore(ctx context.Context, sys System) error {
+// none; a thread's process has enough to do until it is connected.
+func (p *project) openStore(ctx context.Context) error {
 	shared := p.state.site.shared()
 	if shared && p.server.alone {
-		return nil
-	}
-	if !shared && sys.runsThread() {
-		ahead.Beside(func() { _, _ = p.store.Now(ctx) }) // who needs it first is told why there is none
 		return nil
 	}
 	_, err := p.store.Now(ctx)

@@ -135,7 +135,11 @@ func TestSBOM(t *testing.T) {
 	t.Parallel()
 	data, err := sbom(build{info: &debug.BuildInfo{
 		GoVersion: "go1.26.8", Main: debug.Module{Path: "example.com/a", Version: "v1.2.3"},
-		Deps: []*debug.Module{{Path: "example.com/b", Version: "v0.1.0"}, {Path: "example.com/old", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0"}}},
+		Deps: []*debug.Module{
+			{Path: "example.com/b", Version: "v0.1.0"},
+			{Path: "example.com/old", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0"}},
+			{Path: "example.com/own", Replace: &debug.Module{Path: "./mcp/own", Version: "(devel)"}},
+		},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +148,9 @@ func TestSBOM(t *testing.T) {
 		if !bytes.Contains(data, []byte(want)) {
 			t.Errorf("no %s in %s", want, data)
 		}
+	}
+	if bytes.Contains(data, []byte("own")) {
+		t.Errorf("a folder of the program is listed as a module: %s", data)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"runtime/debug"
+	"strings"
 
 	"github.com/CycloneDX/cyclonedx-go"
 )
@@ -16,6 +17,9 @@ func sbom(b build) ([]byte, error) {
 	for _, module := range b.info.Deps {
 		if module.Replace != nil {
 			module = module.Replace
+		}
+		if strings.HasPrefix(module.Path, ".") { // a folder of this program
+			continue
 		}
 		modules = append(modules, component(module, cyclonedx.ComponentTypeLibrary))
 	}

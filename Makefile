@@ -30,7 +30,7 @@ race: ## run the tests under the race detector
 
 lint: $(GOLANGCI_LINT) ## gofmt, go vet and the pinned linter
 	@test -z "$$(gofmt -l cmd mcp orchestrator runtime tools spaces)" || { gofmt -l cmd mcp orchestrator runtime tools spaces; exit 1; }
-	go vet ./...
+	go vet ./... github.com/santhosh-tekuri/jsonschema/v6 # which is mcp/jsonschemav6
 	$(GOLANGCI_LINT) run ./...
 
 $(GOLANGCI_LINT):

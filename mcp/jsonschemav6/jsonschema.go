@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
 	v5 "github.com/santhosh-tekuri/jsonschema/v5"
@@ -36,8 +37,8 @@ type Compiler struct{ compiler *v5.Compiler }
 // NewCompiler returns a compiler of the newest draft, for schemas that name none.
 func NewCompiler() *Compiler {
 	c := v5.NewCompiler()
-	c.LoadURL = func(url string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("%s is not loaded: a schema that it refers to must be part of it", url)
+	c.LoadURL = func(address string) (io.ReadCloser, error) {
+		return nil, fmt.Errorf("%s is not loaded: a schema that it refers to must be part of it", address)
 	}
 	return &Compiler{compiler: c}
 }
@@ -91,14 +92,19 @@ func validationError(invalid *v5.ValidationError) *ValidationError {
 	return e
 }
 
-// steps are those of a JSON pointer.
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// steps are those of a JSON pointer, which version 5 escapes as a part of a URL.
 func steps(pointer string) []string {
 	if pointer == "" {
 		return nil
 	}
 	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, step := range steps {
-		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		if plain, err := url.PathUnescape(step); err == nil {
+			step = plain
+		}
+		steps[i] = unescape.Replace(step)
 	}
 	return steps
 }

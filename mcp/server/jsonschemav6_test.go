@@ -47,13 +47,14 @@ func checked(t *testing.T, input, output, arguments string, result any) (text st
 func TestLibraryChecksArguments(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","required":["n"],"additionalProperties":false,"$defs":{"count":{"type":"integer","minimum":1}},
-		"properties":{"n":{"$ref":"#/$defs/count"},"list/of":{"type":"array","items":{"type":"string"}}}}`
+		"properties":{"n":{"$ref":"#/$defs/count"},"list/of":{"type":"array","items":{"type":"string"}},"50% ~é":{"type":"string"}}}`
 	for arguments, wants := range map[string][]string{
 		`{"n":1,"list/of":["a"]}`:   nil,
 		`{"n":9007199254740993}`:    nil, // exactly
 		`{"n":0}`:                   {"/n: ", "1"},
 		`{}`:                        {"<root>: ", "'n'"},
 		`{"n":1,"list/of":["a",2]}`: {"/list~1of/1: ", "string"},
+		`{"n":1,"50% ~é":2}`:        {"/50% ~0é: ", "string"},
 		`{"n":"x","m":1}`:           {"/n: ", "; ", "'m'"},
 	} {
 		text, failed := checked(t, schema, "", arguments, nil)

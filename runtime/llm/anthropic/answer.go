@@ -33,7 +33,6 @@ type answer struct {
 // block is a content block being received.
 type block struct {
 	llm.Block
-	kind string // the vendor's type
 	// seed is an input that came whole with the start of the block.
 	seed json.RawMessage
 	// said is the text, to which appending again and again costs little.
@@ -76,7 +75,6 @@ func (a *answer) start(index int64, start part, input string) error {
 		a.blocks = append(a.blocks, block{})
 	}
 	b := &a.blocks[index]
-	b.kind = start.kind
 	switch start.kind {
 	case "text":
 		b.Type = llm.TextBlock

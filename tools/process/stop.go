@@ -40,17 +40,24 @@ func Interrupt(pid int) error {
 	if err := checkTarget(pid); err != nil {
 		return err
 	}
-	err := unix.Kill(pid, unix.SIGINT)
-	if err == nil {
-		err = unix.Kill(pid, unix.SIGCONT) // a suspended one could not heed it
-	}
-	if errors.Is(err, unix.ESRCH) {
-		err = os.ErrProcessDone
-	}
-	if err != nil {
+	if err := send(unix.Kill, pid, unix.SIGINT); err != nil {
+		if errors.Is(err, unix.ESRCH) {
+			err = os.ErrProcessDone
+		}
 		return fmt.Errorf("interrupt process %d: %w", pid, err)
 	}
 	return nil
+}
+
+// send signals target, and continues it: a suspended process could heed nothing but
+// SIGKILL. An error is of the signal alone: a process that it has ended can be gone before
+// it is continued.
+func send(kill func(int, unix.Signal) error, target int, signal unix.Signal) error {
+	err := kill(target, signal)
+	if err == nil && signal != unix.SIGKILL {
+		_ = kill(target, unix.SIGCONT)
+	}
+	return err
 }
 
 // rung is one step of the ladder.
@@ -124,14 +131,11 @@ func climb(ctx context.Context, pid int, gone <-chan struct{}, alive func() bool
 		if !alive() {
 			return how, nil
 		}
-		if err := unix.Kill(r.target, r.signal); err != nil {
+		if err := send(unix.Kill, r.target, r.signal); err != nil {
 			if Gone(pid) {
 				return how, nil
 			}
 			return how, fmt.Errorf("send %s: %w", signalName(r.signal), err)
-		}
-		if r.signal != unix.SIGKILL {
-			_ = unix.Kill(r.target, unix.SIGCONT) // a suspended one could not heed it
 		}
 		how = r.how
 		if ended, err := await(ctx, gone, r.wait); ended || err != nil {

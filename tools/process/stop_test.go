@@ -225,6 +225,28 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// A process can be gone, and waited for, between the signal that ends it and the one that
+// would continue it.
+func TestInterruptedBeforeItIsContinued(t *testing.T) {
+	t.Parallel()
+	hub := newHub(t)
+	p, started, _ := thread(t, hub)
+	var sent []syscall.Signal
+	err := send(func(pid int, signal syscall.Signal) error {
+		if sent = append(sent, signal); len(sent) == 2 {
+			arrives(t, "end", started.Done())
+		}
+		return syscall.Kill(pid, signal)
+	}, p.pid, syscall.SIGINT)
+	must(t, err)
+	if want := []syscall.Signal{syscall.SIGINT, syscall.SIGCONT}; !slices.Equal(sent, want) {
+		t.Errorf("sent %v, want %v", sent, want)
+	}
+	if got := started.Exit().Signal; got != "SIGINT" {
+		t.Errorf("it died of %s", got)
+	}
+}
+
 func TestSignalsNeedOneTarget(t *testing.T) {
 	t.Parallel()
 	for _, pid := range []int{-5, -1, 0, 1} {

@@ -22,3 +22,12 @@ func BenchmarkOf(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkIn is what each call of a file tool costs.
+func BenchmarkIn(b *testing.B) {
+	dir := b.TempDir()
+	b.ReportAllocs()
+	for b.Loop() {
+		In(dir, filepath.Join(dir, "home"))
+	}
+}

@@ -41,8 +41,13 @@ func In(project, user string) *Marks {
 			m.add(filepath.Join(user, ".ai", name), Nothing)
 		}
 	}
-	for _, name := range fixedPaths() {
-		m.add(filepath.Join(project, name), Nothing)
+	for dir, names := range fixedPaths() {
+		if dir = filepath.Join(project, dir); dir != project && !exists(dir) {
+			continue // most of them: the rest need not be looked for
+		}
+		for _, name := range names {
+			m.add(filepath.Join(dir, name), Nothing)
+		}
 	}
 	m.add(filepath.Join(project, ".ai/config"), Reading)
 	return m
@@ -70,6 +75,12 @@ func (m *Marks) add(path string, access Access) {
 	if info, err := os.Stat(path); err == nil {
 		m.known = append(m.known, mark{path, info, access})
 	}
+}
+
+// exists reports whether anything is there, behind all links.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Of judges a file or folder by its absolute path, without links, and by what it

@@ -69,15 +69,16 @@ func Patterns() []string {
 	return all
 }
 
-// fixedPaths are the protected files and folders of a project whose place is known. What a
-// star leaves open is what the programs read.
-var fixedPaths = sync.OnceValue(func() []string {
-	all := []string{".ai/state", ".ai/state/threads", ".ai/config/keys"}
-	for _, name := range named() {
+// fixedPaths are the protected files and folders of a project whose place is known, by the
+// folder that they are in. What a star leaves open is what the programs read.
+var fixedPaths = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{".ai": {"state", "state/threads", "config/keys"}}
+	for _, path := range named() {
+		dir, name := filepath.Split(filepath.FromSlash(path))
 		if start, open := strings.CutSuffix(name, "*"); open {
-			all = append(all, start+".json", start+".local.json")
+			all[dir] = append(all[dir], start+".json", start+".local.json")
 		} else {
-			all = append(all, name)
+			all[dir] = append(all[dir], name)
 		}
 	}
 	return all

@@ -1,7 +1,7 @@
 package sign
 
 import (
-	"crypto/ed25519"
+	stdlib "crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/cloudflare/circl/sign/ed25519"
 )
 
 // Generate makes a signing key from 32 bytes of rand and stores it in a user
@@ -30,7 +32,7 @@ func generate(files keyFiles, force bool, rand io.Reader) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
+	der, err := x509.MarshalPKCS8PrivateKey(stdlib.PrivateKey(private))
 	if err != nil {
 		return nil, fmt.Errorf("encode signing key: %w", err)
 	}

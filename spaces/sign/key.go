@@ -1,7 +1,8 @@
 package sign
 
 import (
-	"crypto/ed25519"
+	"bytes"
+	stdlib "crypto/ed25519"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -11,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/cloudflare/circl/sign/ed25519"
 
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
@@ -22,7 +25,9 @@ const (
 	publicLabel  = "PUBLIC KEY"
 )
 
-// Key is an Ed25519 signing key. It is safe for concurrent use.
+// Key is an Ed25519 signing key. It is safe for concurrent use. Circl signs: its tables are
+// data of the program, and crypto/ed25519 makes its own in each process before the first
+// signature, which takes 2 ms. What is signed is the same, and crypto/ed25519 verifies it.
 type Key struct {
 	private ed25519.PrivateKey
 	public  *PublicKey
@@ -30,7 +35,7 @@ type Key struct {
 
 // newKey derives the public half.
 func newKey(private ed25519.PrivateKey) (*Key, error) {
-	public, err := newPublicKey(private.Public().(ed25519.PublicKey))
+	public, err := newPublicKey(stdlib.PublicKey(private.Public().(ed25519.PublicKey)))
 	if err != nil {
 		return nil, err
 	}
@@ -143,16 +148,24 @@ func parsePrivate(text []byte) (ed25519.PrivateKey, error) {
 	if block == nil || block.Type != privateLabel {
 		return nil, fmt.Errorf("no PEM block %q", privateLabel)
 	}
+	if seed, plain := bytes.CutPrefix(block.Bytes, beforeSeed); plain && len(seed) == ed25519.SeedSize {
+		return ed25519.NewKeyFromSeed(seed), nil
+	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("not a PKCS #8 key: %w", err)
 	}
-	private, ok := parsed.(ed25519.PrivateKey)
+	private, ok := parsed.(stdlib.PrivateKey)
 	if !ok {
 		return nil, fmt.Errorf("a %T, want an Ed25519 key", parsed)
 	}
-	return private, nil
+	return ed25519.PrivateKey(private), nil
 }
+
+// beforeSeed is what an Ed25519 key without attributes begins with in PKCS #8; its seed is
+// the rest (RFC 8410, section 7). Such a key is read without crypto/x509, which would have
+// crypto/ed25519 make its tables.
+var beforeSeed = []byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20")
 
 // matches reports whether text holds this key's public half.
 func (k *Key) matches(text []byte) error {

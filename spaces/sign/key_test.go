@@ -2,14 +2,23 @@ package sign_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
@@ -116,6 +125,75 @@ func TestLoad(t *testing.T) {
 			}
 			if got := key.Fingerprint(); got != opensslFingerprint {
 				t.Errorf("fingerprint %s, want %s", got, opensslFingerprint)
+			}
+		})
+	}
+}
+
+// TestSignsAsTheStandardLibrary: a signature is what crypto/ed25519 makes of the same key.
+func TestSignsAsTheStandardLibrary(t *testing.T) {
+	t.Parallel()
+	space := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.SliceOfN(rapid.Byte(), ed25519.SeedSize, ed25519.SeedSize).Draw(t, "seed")
+		message := rapid.String().Draw(t, "message")
+		key, err := sign.Generate(space, true, bytes.NewReader(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		standard := ed25519.NewKeyFromSeed(seed)
+		if got, want := key.Sign(message), base64.URLEncoding.EncodeToString(ed25519.Sign(standard, []byte(message))); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		loaded, err := sign.Load(space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := loaded.Public().Verify(message, key.Sign(message)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFormsOfAPrivateKey: PKCS #8 lets more stand beside a seed, and in the place of an Ed25519
+// key.
+func TestFormsOfAPrivateKey(t *testing.T) {
+	t.Parallel()
+	block, _ := pem.Decode([]byte(opensslPrivate))
+	public, _ := pem.Decode([]byte(opensslPublic))
+	plain := block.Bytes
+	// Version 2 of RFC 5958 has the public key, 33 bytes with those of its bits that are unused,
+	// behind the seed.
+	second := slices.Concat([]byte{0x30, 0x51, 0x02, 0x01, 0x01}, plain[5:], []byte{0x81, 0x21, 0}, public.Bytes[len(public.Bytes)-ed25519.PublicKeySize:])
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofOther, err := x509.MarshalPKCS8PrivateKey(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		der     []byte
+		wantErr string
+	}{
+		"version 1":         {der: plain},
+		"version 2":         {der: second},
+		"a byte is missing": {plain[:len(plain)-1], "PKCS #8"},
+		"another kind":      {ofOther, "want an Ed25519 key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			space := t.TempDir()
+			writePair(t, space, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: tt.der})), "", 0o600)
+			key, err := sign.Load(space)
+			switch {
+			case tt.wantErr == "" && err != nil:
+				t.Fatal(err)
+			case tt.wantErr == "" && key.Fingerprint() != opensslFingerprint:
+				t.Errorf("fingerprint %s, want %s", key.Fingerprint(), opensslFingerprint)
+			case tt.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tt.wantErr)):
+				t.Errorf("error %v, want one with %q", err, tt.wantErr)
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 // Package ahead begins, before packages of other modules are initialized that take longest,
 // what the process of a thread needs soon and can do beside that: see package gc. It connects
 // the process to the server that has the threads, so that most of what it waits for the server
-// is over when it needs it, and makes the tables of signatures. It imports little for that.
+// is over when it needs it. It imports little for that.
 package ahead
 
 import (
@@ -32,14 +32,10 @@ func init() {
 	}
 }
 
-// begin connects beside what the process does before it needs the server, and makes the
-// tables of signatures.
+// begin connects beside what the process does before it needs the server.
 func begin() {
 	begun = make(chan *link.Link, 1)
-	Beside(func() {
-		connect()
-		makeTables()
-	})
+	Beside(connect)
 }
 
 func connect() {

@@ -1,7 +1,9 @@
 // Command benchtable reads what "go test -bench ^BenchmarkRatio" prints and
 // writes it as a table. The name of each benchmark says what is measured,
 // against what and how durable it is, separated by slashes; its metrics are
-// x-baseline and x-goal, or any other unit and the same with -goal.
+// x-baseline and x-goal, or any other unit and the same with -goal. The unit with -floor is
+// what the least takes that does the same, and with -linked what that takes with the required
+// modules linked; rows without say nothing of it.
 package main
 
 import (
@@ -87,6 +89,12 @@ func parse(name string, metrics []string) (row, error) {
 	}
 	if r.measured = measured; !found {
 		return row{}, errors.New("there is no goal, or no measure for it")
+	}
+	if floor, found := values[r.unit+"-floor"]; found {
+		r.against += fmt.Sprintf("; the least: %.3g %s", floor, r.unit)
+	}
+	if linked, found := values[r.unit+"-linked"]; found {
+		r.against += fmt.Sprintf("; with the required modules linked: %.3g %s", linked, r.unit)
 	}
 	return r, nil
 }

@@ -94,10 +94,10 @@ func lastStart(b *testing.B, steps []reached) time.Time {
 // build compiles a program of this module without what tests add to it, and without
 // cgo, as it is published (cmd/dist): the start of a C library takes a twelfth of the
 // processor time of a short thread.
-func build(b *testing.B, pkg string) string {
+func build(b *testing.B, pkg string, flags ...string) string {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "program")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", program, pkg)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", program}, flags, []string{pkg})...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)

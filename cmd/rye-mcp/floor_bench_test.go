@@ -21,7 +21,9 @@ import (
 )
 
 // The cost of a thread is measured against testdata/floor, the least that a server of
-// threads can be. Both get the same calls on the same pipe and call the same model.
+// threads can be. Both get the same calls on the same pipe and call the same model. What of
+// it is the price of the required modules shows the floor with these linked, which does
+// nothing with them.
 
 // workDirective reads a file as often as the model wants. It is signed, and signatures
 // are taken strictly.
@@ -73,16 +75,43 @@ type side struct {
 	model *reader
 }
 
-// sides are rye-mcp and the floor, ready to start threads of so many turns.
-func sides(b *testing.B, turns int) (ours, floor *side) {
+// sides are ready to start threads of so many turns.
+type sides struct {
+	ours, floor *side
+	linked      *side // the floor with the required modules
+}
+
+func newSides(b *testing.B, turns int) sides {
 	b.Helper()
-	rye, least := build(b, "."), build(b, "./testdata/floor")
-	ours = newSide(b, rye, turns, []string{"init"}, []string{"sign", "--type", "directive", "work"})
-	floor = newSide(b, least, turns)
-	for _, s := range []*side{ours, floor} {
-		s.warm()
+	const floor = "./testdata/floor"
+	s := sides{
+		ours:   newSide(b, build(b, "."), turns, []string{"init"}, []string{"sign", "--type", "directive", "work"}),
+		floor:  newSide(b, build(b, floor), turns),
+		linked: newSide(b, build(b, floor, "-tags", "required"), turns),
 	}
-	return ours, floor
+	for _, one := range []*side{s.ours, s.floor, s.linked} {
+		one.warm()
+	}
+	return s
+}
+
+// row is one row of the table: what something takes of each side so many times.
+func (s sides) row(b *testing.B, what, durability string, goal float64, times int, took func(*side) time.Duration) {
+	b.Run(what+"/the least that does it/"+durability, func(b *testing.B) {
+		var ours, floor, linked []time.Duration
+		for b.Loop() {
+			for range times {
+				floor = append(floor, took(s.floor))
+				linked = append(linked, took(s.linked))
+				ours = append(ours, took(s.ours))
+			}
+		}
+		least := float64(median(floor))
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(float64(median(ours))/least, "x-baseline")
+		b.ReportMetric(float64(median(linked))/least, "x-linked")
+		b.ReportMetric(goal, "x-goal")
+	})
 }
 
 func newSide(b *testing.B, program string, turns int, prepare ...[]string) *side {
@@ -174,41 +203,28 @@ func (s *side) finish(ids []thread.ID) {
 // from the first call of the client to the last result.
 func BenchmarkRatioChildren(b *testing.B) {
 	const children = 50
-	ours, floor := sides(b, 2)
-	all := func(s *side) func() time.Duration {
-		return func() time.Duration {
-			began := time.Now()
-			var ids []thread.ID
-			for range children {
-				ids = append(ids, s.start())
-			}
-			s.finish(ids)
-			return time.Since(began)
+	newSides(b, 2).row(b, "50 threads of two turns through MCP, first call to last result", onDisk, 2, 5, func(s *side) time.Duration {
+		began := time.Now()
+		var ids []thread.ID
+		for range children {
+			ids = append(ids, s.start())
 		}
-	}
-	row(b, "50 threads of two turns through MCP, first call to last result", "the least that does it", onDisk, 2, func(*testing.B) float64 {
-		return ratio(5, all(ours), all(floor))
+		s.finish(ids)
+		return time.Since(began)
 	})
 }
 
 // BenchmarkRatioOne measures the start of one thread, as its client and as its model
 // see it.
 func BenchmarkRatioOne(b *testing.B) {
-	ours, floor := sides(b, 2)
-	toAnswer := func(s *side) func() time.Duration {
-		return func() time.Duration {
-			began := time.Now()
-			id := s.start()
-			took := time.Since(began)
-			s.finish([]thread.ID{id})
-			return took
-		}
-	}
-	row(b, "call to first request at the model", "the least that does it", onDisk, 2.5, func(*testing.B) float64 {
-		return ratio(25, ours.toRequest, floor.toRequest)
-	})
-	row(b, "call to answer with a thread id", "the least that does it", onDisk, 2.5, func(*testing.B) float64 {
-		return ratio(25, toAnswer(ours), toAnswer(floor))
+	all := newSides(b, 2)
+	all.row(b, "call to first request at the model", onDisk, 2.5, 25, (*side).toRequest)
+	all.row(b, "call to answer with a thread id", onDisk, 2.5, 25, func(s *side) time.Duration {
+		began := time.Now()
+		id := s.start()
+		took := time.Since(began)
+		s.finish([]thread.ID{id})
+		return took
 	})
 }
 
@@ -216,20 +232,14 @@ func BenchmarkRatioOne(b *testing.B) {
 // model to the next, in the processes of threads.
 func BenchmarkRatioToolTurn(b *testing.B) {
 	const turns = 50
-	ours, floor := sides(b, turns)
-	perTurn := func(s *side) func() time.Duration {
-		return func() time.Duration {
-			s.finish([]thread.ID{s.start()})
-			came := s.model.take()
-			var each []time.Duration
-			for i := range came[1:] {
-				each = append(each, came[i+1].Sub(came[i]))
-			}
-			return median(each)
+	newSides(b, turns).row(b, "turn of a thread, built-in tool, zero-latency model", "checkpoint=fdatasync,cost=NORMAL", 1.5, 7, func(s *side) time.Duration {
+		s.finish([]thread.ID{s.start()})
+		came := s.model.take()
+		var each []time.Duration
+		for i := range came[1:] {
+			each = append(each, came[i+1].Sub(came[i]))
 		}
-	}
-	row(b, "turn of a thread, built-in tool, zero-latency model", "the least that does it", "checkpoint=fdatasync,cost=NORMAL", 1.5, func(*testing.B) float64 {
-		return ratio(7, perTurn(ours), perTurn(floor))
+		return median(each)
 	})
 }
 
@@ -238,33 +248,38 @@ func BenchmarkRatioToolTurn(b *testing.B) {
 // waited for them; only Linux tells.
 func BenchmarkRatioProcessor(b *testing.B) {
 	const threads = 20
-	ours, floor := sides(b, 2)
-	spent := func(s *side) time.Duration {
-		before := ofChildren(b, s.cmd.Process.Pid)
-		var ids []thread.ID
-		for range threads {
-			ids = append(ids, s.start())
-		}
-		s.finish(ids)
-		s.p.until(func() (bool, string) {
-			left, err := processesIn(s.p.dir)
-			return err == nil && len(left) == 1, fmt.Sprintf("processes: %s (%v)", strings.Join(left, "\n"), err)
-		})
-		return (ofChildren(b, s.cmd.Process.Pid) - before) / threads
-	}
+	all := newSides(b, 2)
 	b.Run("processor time of a thread of two turns/user and system, start to end/", func(b *testing.B) {
-		var mine, least []time.Duration
+		var ours, floor, linked []time.Duration
 		for b.Loop() {
 			for range 5 {
-				least = append(least, spent(floor))
-				mine = append(mine, spent(ours))
+				floor = append(floor, all.floor.spent(b, threads))
+				linked = append(linked, all.linked.spent(b, threads))
+				ours = append(ours, all.ours.spent(b, threads))
 			}
 		}
 		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(median(mine).Seconds()*1000, "ms")
+		b.ReportMetric(median(ours).Seconds()*1000, "ms")
 		b.ReportMetric(25, "ms-goal")
-		b.ReportMetric(median(least).Seconds()*1000, "ms-floor")
+		b.ReportMetric(median(floor).Seconds()*1000, "ms-floor")
+		b.ReportMetric(median(linked).Seconds()*1000, "ms-linked")
 	})
+}
+
+// spent is what the process of a thread takes, of so many that run at once.
+func (s *side) spent(b *testing.B, threads int) time.Duration {
+	b.Helper()
+	before := ofChildren(b, s.cmd.Process.Pid)
+	var ids []thread.ID
+	for range threads {
+		ids = append(ids, s.start())
+	}
+	s.finish(ids)
+	s.p.until(func() (bool, string) {
+		left, err := processesIn(s.p.dir)
+		return err == nil && len(left) == 1, fmt.Sprintf("processes: %s (%v)", strings.Join(left, "\n"), err)
+	})
+	return (ofChildren(b, s.cmd.Process.Pid) - before) / time.Duration(threads)
 }
 
 // ofChildren is the processor time of those children of a process that it has waited

@@ -6,11 +6,9 @@ package catalog
 
 import (
 	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,14 +19,14 @@ import (
 
 //go:generate node gen/gen.mjs
 
-//go:embed catalog.json.gz
-var packed []byte
+//go:embed catalog.jsonl
+var data []byte
 
 // Catalog is what is known about models. It is safe for concurrent use.
 type Catalog struct{ head head }
 
 // head is the first line of the data; gen/gen.mjs writes it. The models of its
-// providers follow, one provider a line. Each line is a gzip member of its own.
+// providers follow, one provider a line.
 type head struct {
 	Source    string      `json:"source"`
 	Version   string      `json:"version"`
@@ -38,13 +36,12 @@ type head struct {
 
 type provider struct {
 	ID       string   `json:"id"`
-	Size     int      `json:"size"`     // of the packed models, in bytes
 	API      string   `json:"api"`      // what the addresses of its API begin with, as a regular expression
 	Match    *rule    `json:"match"`    // other names of the provider
 	Fallback []string `json:"fallback"` // providers whose models it offers as well
 
-	// models unpacks the provider's line when it is first asked for: a thread needs
-	// one provider, and to unpack all cost every thread's process 0.4 MB of
+	// models decodes the provider's line when it is first asked for: a thread needs
+	// one provider, and to decode all cost every thread's process 0.4 MB of
 	// allocations, of which it kept 0.2 MB (heap profile).
 	models func() []entry
 }
@@ -74,46 +71,33 @@ func (r rates) price() llm.Price {
 	return llm.Price{Input: r[0], Output: r[1], CacheRead: r[2], CacheWrite: r[3]}
 }
 
-// Load unpacks the head of the embedded catalogue.
-func Load() (*Catalog, error) {
+// Load decodes the head of the embedded catalogue.
+func Load() (*Catalog, error) { return read(data) }
+
+func read(data []byte) (*Catalog, error) {
 	c := &Catalog{}
-	unread := bytes.NewReader(packed)
-	if err := unpack(unread, &c.head); err != nil {
+	line, rest, _ := bytes.Cut(data, []byte("\n"))
+	if err := json.Unmarshal(line, &c.head); err != nil {
 		return nil, fmt.Errorf("model catalogue: %w", err)
 	}
-	at := len(packed) - unread.Len()
 	for _, p := range c.head.Providers {
-		if p.Size < 0 || p.Size > len(packed)-at {
-			return nil, fmt.Errorf("model catalogue: the models of %s go beyond its end", p.ID)
+		own, others, whole := bytes.Cut(rest, []byte("\n"))
+		if !whole {
+			return nil, fmt.Errorf("model catalogue: no line with the models of %s", p.ID)
 		}
-		own := packed[at : at+p.Size]
 		p.models = sync.OnceValue(func() []entry {
 			var models []entry
 			// A line that does not decode is a provider without known models; a test
 			// says that all do.
-			_ = unpack(bytes.NewReader(own), &models)
+			_ = json.Unmarshal(own, &models)
 			return models
 		})
-		at += p.Size
+		rest = others
 	}
-	if at != len(packed) {
-		return nil, fmt.Errorf("model catalogue: %d bytes of no provider", len(packed)-at)
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("model catalogue: %d bytes of no provider", len(rest))
 	}
 	return c, nil
-}
-
-// unpack decodes the JSON of one gzip member and reads nothing beyond it.
-func unpack(member *bytes.Reader, v any) error {
-	unzip, err := gzip.NewReader(member)
-	if err != nil {
-		return err
-	}
-	unzip.Multistream(false)
-	text, err := io.ReadAll(unzip)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, v)
 }
 
 // Info tells where the data comes from.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -260,6 +261,21 @@ func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		if _, err := Load(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestRead: each provider has the line of its models, and nothing is of nobody.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	const head, models = `{"providers":[{"id":"a"},{"id":"b"}]}` + "\n", "[{\"id\":\"m\"}]\n"
+	c, err := read([]byte(head + models + "[]\n"))
+	if err != nil || !slices.Equal(c.Models("a"), []string{"m"}) || c.Models("b") != nil {
+		t.Errorf("%v, %+v", err, c)
+	}
+	for _, damaged := range []string{"", "{", head, head + models, head + models + "[]", head + models + models + models} {
+		if c, err := read([]byte(damaged)); err == nil {
+			t.Errorf("%q is %+v", damaged, c.head)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Generates ../catalog.json.gz and ../LICENSE.genai-prices from the npm package
+// Generates ../catalog.jsonl and ../LICENSE.genai-prices from the npm package
 // @pydantic/genai-prices. Run it with "go generate ./runtime/llm/catalog"; it
 // needs node and npm and fetches the package into a temporary folder. To update
 // the data, change the version below, run it, and read the tests' complaints.
@@ -8,7 +8,6 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { gzipSync } from "node:zlib";
 
 const name = "@pydantic/genai-prices";
 const version = "0.1.8";
@@ -90,20 +89,19 @@ try {
   const { findProvider } = await import(pathToFileURL(join(folder, "package/dist/index.js")));
 
   const found = providers.map((id) => findProvider({ providerId: id }));
-  const pack = (x) => gzipSync(JSON.stringify(x) + "\n", { level: 9 });
-  const models = found.map((p) => pack(p.models.map(model)));
   const head = {
     source: `npm ${name}`,
     version,
     date,
-    providers: found.map((p, i) => ({
-      id: p.id, size: models[i].length, api: p.api_pattern, match: p.provider_match && rule(p.provider_match), fallback: p.fallback_model_providers,
+    providers: found.map((p) => ({
+      id: p.id, api: p.api_pattern, match: p.provider_match && rule(p.provider_match), fallback: p.fallback_model_providers,
     })),
   };
   const out = join(dirname(fileURLToPath(import.meta.url)), "..");
-  // One line and one gzip member for the head and each provider's models, so that
-  // one can be read without the others.
-  writeFileSync(join(out, "catalog.json.gz"), Buffer.concat([pack(head), ...models]));
+  // One line for the head and each provider's models, so that one can be read without the
+  // others.
+  const lines = [head, ...found.map((p) => p.models.map(model))];
+  writeFileSync(join(out, "catalog.jsonl"), lines.map((line) => JSON.stringify(line) + "\n").join(""));
   copyFileSync(join(folder, "package/LICENSE"), join(out, "LICENSE.genai-prices"));
 } finally {
   rmSync(folder, { recursive: true });

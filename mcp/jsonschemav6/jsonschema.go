@@ -92,8 +92,6 @@ func validationError(invalid *v5.ValidationError) *ValidationError {
 	return e
 }
 
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
 // steps are those of a JSON pointer, which version 5 escapes as a part of a URL.
 func steps(pointer string) []string {
 	if pointer == "" {
@@ -104,7 +102,7 @@ func steps(pointer string) []string {
 		if plain, err := url.PathUnescape(step); err == nil {
 			step = plain
 		}
-		steps[i] = unescape.Replace(step)
+		steps[i] = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
 	}
 	return steps
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,11 +134,11 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 func (l layer) firstOf(schema *jsonschema.Schema, faults []*jsonschema.ValidationError) error {
 	first := slices.MinFunc(faults, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(
-			cmp.Compare(l.lineOf(keysOf(a.InstanceLocation)), l.lineOf(keysOf(b.InstanceLocation))),
+			cmp.Compare(l.lineOf(item.PointerKeys(a.InstanceLocation)), l.lineOf(item.PointerKeys(b.InstanceLocation))),
 			cmp.Compare(a.InstanceLocation, b.InstanceLocation),
 			cmp.Compare(a.Message, b.Message))
 	})
-	at := keysOf(first.InstanceLocation)
+	at := item.PointerKeys(first.InstanceLocation)
 	if form := formOf(schema, at); form != "" && strings.HasSuffix(first.KeywordLocation, "/pattern") {
 		return l.errorAt(at, "want %s", form)
 	}
@@ -164,23 +163,6 @@ func formOf(schema *jsonschema.Schema, at []string) string {
 		return formOf(others, at[1:])
 	}
 	return formOf(schema.Items2020, at[1:])
-}
-
-// keysOf splits a JSON pointer as the schema library writes it: in the form for
-// URI fragments (RFC 6901, section 6).
-func keysOf(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for i, key := range keys {
-		if plain, err := url.PathUnescape(key); err == nil {
-			key = plain
-		}
-		keys[i] = unescape.Replace(key)
-	}
-	return keys
 }
 
 // dotted is the place of a value as messages show it.

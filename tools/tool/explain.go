@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // maxProblems bounds one answer; a model corrects a few things at a time.
@@ -134,7 +136,7 @@ func unknown(node, object map[string]any, place string) []string {
 // at turns a JSON pointer into the form people write: changes[0].line_id.
 func at(pointer string) string {
 	var b strings.Builder
-	for _, seg := range segments(pointer) {
+	for _, seg := range item.PointerKeys(pointer) {
 		if _, err := strconv.Atoi(seg); err == nil {
 			b.WriteString("[" + seg + "]")
 			continue

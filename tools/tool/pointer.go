@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,26 +8,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// segments splits a JSON pointer (RFC 6901) as the validator writes it: with
-// percent-encoding on top, for use in a URL fragment.
-func segments(pointer string) []string {
-	pointer = strings.TrimPrefix(pointer, "/")
-	if pointer == "" {
-		return nil
-	}
-	segs := strings.Split(pointer, "/")
-	for i, s := range segs {
-		if plain, err := url.PathUnescape(s); err == nil {
-			s = plain
-		}
-		segs[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
-	}
-	return segs
-}
-
 // lookup follows pointer into a decoded document; nil where it leads nowhere.
 func lookup(doc any, pointer string) any {
-	for _, seg := range segments(pointer) {
+	for _, seg := range item.PointerKeys(pointer) {
 		switch d := doc.(type) {
 		case map[string]any:
 			doc = d[seg]

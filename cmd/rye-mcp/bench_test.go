@@ -39,12 +39,23 @@ func row(b *testing.B, what, against, durability string, goal float64, measure f
 
 // ratio measures two things in turns and compares their medians.
 func ratio(times int, ours, baseline func() time.Duration) float64 {
-	var a, b []time.Duration
+	each := medians(times, baseline, ours)
+	return float64(each[1]) / float64(each[0])
+}
+
+// medians measures things in turns, each so many times, and returns the median of each.
+func medians(times int, things ...func() time.Duration) []time.Duration {
+	took := make([][]time.Duration, len(things))
 	for range times {
-		b = append(b, baseline())
-		a = append(a, ours())
+		for i, thing := range things {
+			took[i] = append(took[i], thing())
+		}
 	}
-	return float64(median(a)) / float64(median(b))
+	each := make([]time.Duration, len(things))
+	for i := range took {
+		each[i] = median(took[i])
+	}
+	return each
 }
 
 func median(d []time.Duration) time.Duration {

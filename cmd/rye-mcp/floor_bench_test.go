@@ -95,22 +95,19 @@ func newSides(b *testing.B, turns int) sides {
 	return s
 }
 
+// medians measures the same of each side in turns.
+func (s sides) medians(times int, took func(*side) time.Duration) (ours, floor, linked time.Duration) {
+	of := func(one *side) func() time.Duration { return func() time.Duration { return took(one) } }
+	each := medians(times, of(s.floor), of(s.linked), of(s.ours))
+	return each[2], each[0], each[1]
+}
+
 // row is one row of the table: what something takes of each side so many times.
 func (s sides) row(b *testing.B, what, durability string, goal float64, times int, took func(*side) time.Duration) {
-	b.Run(what+"/the least that does it/"+durability, func(b *testing.B) {
-		var ours, floor, linked []time.Duration
-		for b.Loop() {
-			for range times {
-				floor = append(floor, took(s.floor))
-				linked = append(linked, took(s.linked))
-				ours = append(ours, took(s.ours))
-			}
-		}
-		least := float64(median(floor))
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(float64(median(ours))/least, "x-baseline")
-		b.ReportMetric(float64(median(linked))/least, "x-linked")
-		b.ReportMetric(goal, "x-goal")
+	row(b, what, "the least that does it", durability, goal, func(b *testing.B) float64 {
+		ours, floor, linked := s.medians(times, took)
+		b.ReportMetric(float64(linked)/float64(floor), "x-linked")
+		return float64(ours) / float64(floor)
 	})
 }
 
@@ -199,17 +196,23 @@ func (s *side) finish(ids []thread.ID) {
 	}
 }
 
+// run starts so many threads and waits until all have ended.
+func (s *side) run(threads int) {
+	s.p.Helper()
+	var ids []thread.ID
+	for range threads {
+		ids = append(ids, s.start())
+	}
+	s.finish(ids)
+}
+
 // BenchmarkRatioChildren measures threads of two turns and one tool, many at once,
 // from the first call of the client to the last result.
 func BenchmarkRatioChildren(b *testing.B) {
 	const children = 50
 	newSides(b, 2).row(b, "50 threads of two turns through MCP, first call to last result", onDisk, 2, 5, func(s *side) time.Duration {
 		began := time.Now()
-		var ids []thread.ID
-		for range children {
-			ids = append(ids, s.start())
-		}
-		s.finish(ids)
+		s.run(children)
 		return time.Since(began)
 	})
 }
@@ -250,19 +253,15 @@ func BenchmarkRatioProcessor(b *testing.B) {
 	const threads = 20
 	all := newSides(b, 2)
 	b.Run("processor time of a thread of two turns/user and system, start to end/", func(b *testing.B) {
-		var ours, floor, linked []time.Duration
+		var ours, floor, linked time.Duration
 		for b.Loop() {
-			for range 5 {
-				floor = append(floor, all.floor.spent(b, threads))
-				linked = append(linked, all.linked.spent(b, threads))
-				ours = append(ours, all.ours.spent(b, threads))
-			}
+			ours, floor, linked = all.medians(5, func(s *side) time.Duration { return s.spent(b, threads) })
 		}
 		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(median(ours).Seconds()*1000, "ms")
+		b.ReportMetric(ours.Seconds()*1000, "ms")
 		b.ReportMetric(25, "ms-goal")
-		b.ReportMetric(median(floor).Seconds()*1000, "ms-floor")
-		b.ReportMetric(median(linked).Seconds()*1000, "ms-linked")
+		b.ReportMetric(floor.Seconds()*1000, "ms-floor")
+		b.ReportMetric(linked.Seconds()*1000, "ms-linked")
 	})
 }
 
@@ -270,11 +269,7 @@ func BenchmarkRatioProcessor(b *testing.B) {
 func (s *side) spent(b *testing.B, threads int) time.Duration {
 	b.Helper()
 	before := ofChildren(b, s.cmd.Process.Pid)
-	var ids []thread.ID
-	for range threads {
-		ids = append(ids, s.start())
-	}
-	s.finish(ids)
+	s.run(threads)
 	s.p.until(func() (bool, string) {
 		left, err := processesIn(s.p.dir)
 		return err == nil && len(left) == 1, fmt.Sprintf("processes: %s (%v)", strings.Join(left, "\n"), err)

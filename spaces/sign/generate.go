@@ -1,7 +1,7 @@
 package sign
 
 import (
-	stdlib "crypto/ed25519"
+	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/cloudflare/circl/sign/ed25519"
 )
 
 // Generate makes a signing key from 32 bytes of rand and stores it in a user
@@ -27,12 +25,12 @@ func generate(files keyFiles, force bool, rand io.Reader) (*Key, error) {
 	if _, err := io.ReadFull(rand, seed); err != nil {
 		return nil, fmt.Errorf("generate signing key: %w", err)
 	}
-	private := ed25519.NewKeyFromSeed(seed)
+	private := keyOf(seed)
 	key, err := newKey(private)
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(stdlib.PrivateKey(private))
+	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		return nil, fmt.Errorf("encode signing key: %w", err)
 	}

@@ -2,7 +2,7 @@ package sign
 
 import (
 	"bytes"
-	stdlib "crypto/ed25519"
+	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -13,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cloudflare/circl/sign/ed25519"
+	circl "github.com/cloudflare/circl/sign/ed25519"
 
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
@@ -25,17 +25,20 @@ const (
 	publicLabel  = "PUBLIC KEY"
 )
 
-// Key is an Ed25519 signing key. It is safe for concurrent use. Circl signs: its tables are
-// data of the program, and crypto/ed25519 makes its own in each process before the first
-// signature, which takes 2 ms. What is signed is the same, and crypto/ed25519 verifies it.
+// Key is an Ed25519 signing key. It is safe for concurrent use.
 type Key struct {
 	private ed25519.PrivateKey
 	public  *PublicKey
 }
 
+// keyOf is the private key of a seed. circl makes it and signs with it: its tables are data of
+// the program, and crypto/ed25519 makes its own in each process before the first use of a
+// private key, which takes 2 ms. Keys and signatures are the same, and crypto/ed25519 verifies.
+func keyOf(seed []byte) ed25519.PrivateKey { return ed25519.PrivateKey(circl.NewKeyFromSeed(seed)) }
+
 // newKey derives the public half.
 func newKey(private ed25519.PrivateKey) (*Key, error) {
-	public, err := newPublicKey(stdlib.PublicKey(private.Public().(ed25519.PublicKey)))
+	public, err := newPublicKey(private.Public().(ed25519.PublicKey))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func (k *Key) Fingerprint() string { return k.public.Fingerprint() }
 func (k *Key) Sign(hexHash string) string { return k.sign([]byte(hexHash)) }
 
 func (k *Key) sign(message []byte) string {
-	return base64.URLEncoding.EncodeToString(ed25519.Sign(k.private, message))
+	return base64.URLEncoding.EncodeToString(circl.Sign(circl.PrivateKey(k.private), message))
 }
 
 // Verify checks a signature of this key, see [PublicKey.Verify].
@@ -149,17 +152,17 @@ func parsePrivate(text []byte) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("no PEM block %q", privateLabel)
 	}
 	if seed, plain := bytes.CutPrefix(block.Bytes, beforeSeed); plain && len(seed) == ed25519.SeedSize {
-		return ed25519.NewKeyFromSeed(seed), nil
+		return keyOf(seed), nil
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("not a PKCS #8 key: %w", err)
 	}
-	private, ok := parsed.(stdlib.PrivateKey)
+	private, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
 		return nil, fmt.Errorf("a %T, want an Ed25519 key", parsed)
 	}
-	return ed25519.PrivateKey(private), nil
+	return private, nil
 }
 
 // beforeSeed is what an Ed25519 key without attributes begins with in PKCS #8; its seed is

@@ -77,7 +77,8 @@ type Update struct {
 	// Of is the question whose answer is about that row, and Change does to the answer
 	// what the statement does to the row. An engine may remember the outcome in the place
 	// of the answer that it has; other answers stay as they are. Nobody calls Change
-	// with an answer of nil.
+	// with an answer of nil. An answer that was read late has the change already: to
+	// change it again makes no difference.
 	Of     Question
 	Change func(answer any) any
 }

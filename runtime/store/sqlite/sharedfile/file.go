@@ -75,7 +75,7 @@ type File struct {
 	poll    time.Duration // how long a commit that nobody counted can go unnoticed
 	one     bool          // see Options.One
 	states  atomic.Uint64 // see Seen.State
-	commits atomic.Uint64 // of this process, begun
+	commits atomic.Uint64 // of this process: begun and ended, two for each
 
 	// mu is held for reading by whoever uses the connections, and for writing,
 	// with the turn, to exchange them.
@@ -186,10 +186,11 @@ func (f *File) transact(ctx context.Context, level Durability, g func(context.Co
 		return err
 	}
 	number := f.beginCommit()
-	if err := tx.Commit(); err != nil {
+	err = tx.Commit()
+	f.endCommit(number, err)
+	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	f.queue.commits.end(number)
 	return nil
 }
 
@@ -197,6 +198,15 @@ func (f *File) transact(ctx context.Context, level Durability, g func(context.Co
 func (f *File) beginCommit() uint64 {
 	f.commits.Add(1)
 	return f.queue.commits.begin()
+}
+
+// endCommit is called after each commit, with its outcome. What was read in between may be
+// older than the commit, and is not told apart from it by SQLite.
+func (f *File) endCommit(number uint64, err error) {
+	f.commits.Add(1)
+	if err == nil {
+		f.queue.commits.end(number)
+	}
 }
 
 // writeConn is the connection to write with, whose commits are as durable as that.

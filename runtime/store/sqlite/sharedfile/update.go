@@ -40,10 +40,10 @@ func (f *File) update(ctx context.Context, level Durability, u Update) (changed 
 		result, err = conn.ExecContext(inside, u.Query, u.Args...)
 		return errors.Join(err, conn.Close()) // others may read with it: between the attempts, and before the view learns
 	})
+	f.endCommit(number, err)
 	if err != nil {
 		return false, err
 	}
-	f.queue.commits.end(number)
 	rows, err := result.RowsAffected()
 	if err == nil && rows == 1 {
 		f.now.view.learn(number, u.Learn)

@@ -83,10 +83,11 @@ func (f *File) run(ctx context.Context, statements ...string) error {
 		}
 		for _, statement := range statements {
 			number := f.beginCommit()
-			if err = drain(conn.QueryContext(inside, statement)); err != nil {
+			err = drain(conn.QueryContext(inside, statement))
+			f.endCommit(number, err)
+			if err != nil {
 				break
 			}
-			f.queue.commits.end(number)
 		}
 		return errors.Join(err, conn.Close())
 	})

@@ -17,7 +17,7 @@ type View struct {
 	commits commitCounter
 	poll    time.Duration  // how long the counter is trusted alone: not everybody counts
 	states  *atomic.Uint64 // of all views of the file
-	own     *atomic.Uint64 // commits of this process, also those that may have failed
+	own     *atomic.Uint64 // of the file: how often this process has begun or ended a commit
 
 	mu    sync.Mutex
 	conn  *sql.Conn // of pool; nil until it is needed, and after an error
@@ -30,7 +30,7 @@ type View struct {
 type freshness struct {
 	version int64     // PRAGMA data_version when it was asked for last
 	asked   time.Time // when that was
-	own     uint64    // commits of this process at that time
+	own     uint64    // View.own at that time
 	count   uint64    // of commits when state came to be
 	counted bool
 }
@@ -40,7 +40,7 @@ type dataVersion struct {
 	view    *View // of one opening of a file
 	under   any   // the driver's connection
 	version int64
-	own     uint64 // commits of this process: a number of SQLite's leaves those of its connection out
+	own     uint64 // View.own: a number of SQLite's leaves the commits of its connection out
 }
 
 func newView(pool *sql.DB, f *File) *View {

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
@@ -197,6 +198,44 @@ func TestMapMoves(t *testing.T) {
 		s.noError(s.controller().Queue.Dispatch(s.ctx))
 	}
 	s.wantState(thread.Error, set)
+}
+
+// leases is a life that notes which rights are asked for.
+type leases struct {
+	life.Life
+	asked []string
+}
+
+func (l *leases) Lease(name string) (life.Hold, error) {
+	l.asked = append(l.asked, name)
+	return l.Life.Lease(name)
+}
+
+// TestMapWithoutKey has a set moved by who has no key for its model: that one does not even
+// take the right to, so that one with the key who comes meanwhile finds it free.
+func TestMapWithoutKey(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	s := mapping(t, false)
+	with, err := openController(s.ctx, s.project, append(slices.Clone(s.env), "ANTHROPIC_API_KEY=k"))
+	s.noError(err)
+	s.Cleanup(func() { s.noError(with.Close()) })
+	req := ofItems(numbered(0, 2), 1)
+	req.Model, req.Async = "anthropic/claude-haiku-4-5", true
+	set := s.mapped(with, atTerminal, req).ThreadID
+	first := s.workers(set)[0]
+	s.order(first, "claim", "complete")
+	s.gone(first) // it has no key either
+	without := &leases{Life: s.c.Threads.Life}
+	s.c.Threads.Life = without
+	s.noError(s.c.Queue.Dispatch(s.ctx))
+	if work := s.workers(set); len(work) != 0 || len(without.asked) != 0 {
+		t.Errorf("%v work, %q was asked for", work, without.asked)
+	}
+	s.noError(with.Queue.Dispatch(s.ctx))
+	if work := s.workers(set); len(work) != 1 {
+		t.Errorf("%v work", work)
+	}
 }
 
 // TestMapKeys changes what a result depends on, one by one: what has changed runs again.
@@ -440,6 +479,7 @@ func TestMapInThread(t *testing.T) {
 		t.Errorf("depth %d below %d, rights %v of %v (%v)", meta.Limits.Depth, above.Limits.Depth, meta.Own(), above.Own(), err)
 	}
 	s.order(parent, "complete")
+	s.gone(parent) // it moves the queue first
 	for range 3 {
 		next := s.workers(a.ThreadID)[0]
 		s.order(next, "claim", "complete")

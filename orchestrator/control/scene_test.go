@@ -171,7 +171,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		Project: project, Store: db, Records: records.Local{Home: home}, Snapshots: keeperOf(project, home()),
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
-		Providers: provider.NewSource(func(string) string { return "" }),
+		Providers: provider.NewSource(variablesOf(env)),
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: project, Environ: func([]string) ([]string, []string) { return env, nil }, Home: home, Place: here,
 		},
@@ -180,6 +180,18 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		},
 		Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil
+}
+
+// variablesOf looks a variable up among those of a process.
+func variablesOf(env []string) func(name string) string {
+	return func(name string) string {
+		for _, entry := range env {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
 }
 
 // homeOf is where the folders of threads are.

@@ -40,6 +40,9 @@ func (m *Mapper) advance(ctx context.Context, now *settings.Call, id thread.ID) 
 		if err != nil || rec.Status.Terminal() {
 			return err
 		}
+		if now.Providers.LacksKey(rec.Model) { // whoever has the key must not find the right taken
+			return nil
+		}
 		set, err := m.Threads.Store.Set(ctx, id)
 		if err != nil || set == before || set.Waiting == 0 || set.Working >= set.Concurrency {
 			return err
@@ -62,10 +65,6 @@ func (m *Mapper) advance(ctx context.Context, now *settings.Call, id thread.ID) 
 // startEntries starts entries of a set until none can be started, and returns the set as
 // it was then.
 func (m *Mapper) startEntries(ctx context.Context, now *settings.Call, id thread.ID) (store.Set, error) {
-	rec, err := m.Threads.Store.Get(ctx, id)
-	if err != nil {
-		return store.Set{}, err
-	}
 	meta, err := m.Threads.OwnMeta(id)
 	if err != nil {
 		return store.Set{}, err
@@ -73,8 +72,7 @@ func (m *Mapper) startEntries(ctx context.Context, now *settings.Call, id thread
 	s := &starting{Mapper: m, now: now, id: id, meta: meta, files: &fileHashes{project: m.Project}}
 	for {
 		set, err := m.Threads.Store.Set(ctx, id)
-		// A key that only another process has leaves the set to that one.
-		if err != nil || set.Waiting == 0 || set.Working >= set.Concurrency || now.Providers.LacksKey(rec.Model) {
+		if err != nil || set.Waiting == 0 || set.Working >= set.Concurrency {
 			return set, err
 		}
 		started, err := s.next(ctx, set)

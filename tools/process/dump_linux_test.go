@@ -25,6 +25,12 @@ func (h *hub) commoner(name string, args ...string) *peer {
 			must(h.t, os.Chmod(h.socket, 0o777))
 		}
 	}
+	return h.leader(program, who, name, args...)
+}
+
+// leader starts a helper in a session of its own.
+func (h *hub) leader(program string, who *syscall.Credential, name string, args ...string) *peer {
+	h.t.Helper()
 	var cmd *exec.Cmd
 	must(h.t, guesttest.Start(func() error {
 		cmd = exec.Command(executable(), args...)
@@ -58,5 +64,9 @@ func TestHideMemory(t *testing.T) {
 		"run --id a": thread.pid, "run --id": 0, "run --id a b": 0, "--id a": 0, "": 0,
 	} {
 		tool.want("leader thread "+with, strconv.Itoa(want))
+	}
+	if guesttest.Credential() != nil { // of root, and so not to be read either
+		hub.leader(executable(), nil, "stranger", "run", "--id", "b")
+		tool.want("leader thread run --id b", "0")
 	}
 }

@@ -213,7 +213,7 @@ func captureField(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // waitPatience bounds waits in scripts; a script that needs it has failed.
-const waitPatience = 30 * time.Second
+const waitPatience = time.Minute
 
 // waitfile PATH [TEXT] waits until a file has content, and the text in it.
 func waitForFile(ts *testscript.TestScript, neg bool, args []string) {

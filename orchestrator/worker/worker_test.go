@@ -147,7 +147,7 @@ func (s *stay) sql(statement string, args ...any) {
 }
 
 // patience is how long something may take on a busy machine that takes milliseconds.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func (s *stay) want(what string) event {
 	s.Helper()

@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds every wait; a test that needs it has failed.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // place is a project, the user's space beside it, and a model.
 type place struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // maxResult is how many bytes every client passes on to its model, and a call that
 // does not ask for more is answered with.

@@ -74,7 +74,7 @@ type test struct {
 }
 
 // giveUp ends a test that waits for something which never comes.
-const giveUp = 30 * time.Second
+const giveUp = 2 * time.Minute
 
 // harness is a store under test with what the tests need beside it.
 type harness struct {

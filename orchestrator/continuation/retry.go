@@ -19,8 +19,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// mostRetries is how many attempts one pass makes; the next pass goes on.
-const mostRetries = 20
+// Bounds of one pass; the next one goes on.
+const (
+	mostRetries = 20   // attempts that it makes
+	mostDue     = 1000 // threads that it looks at: it passes over those that must wait
+)
 
 // RetryDue makes the attempts that are due of threads which have failed, and returns when
 // the next one is; zero: there is none. Any process may call it, at any time, and each that
@@ -35,17 +38,28 @@ func (c *Continuer) RetryDue(ctx context.Context, now *settings.Call) (next time
 		return next, err
 	}
 	defer func() { _ = lease.Release() }()
-	due, next, err := c.Threads.Store.DueRetries(ctx, c.Threads.Now(), mostRetries)
+	due, next, err := c.Threads.Store.DueRetries(ctx, c.Threads.Now(), mostDue)
 	if err != nil {
 		return next, err
 	}
-	var failed []error
+	p := &retryPass{Call: c.In(now), full: map[thread.ID]bool{}}
 	for _, rec := range due {
-		if err := c.In(now).retry(ctx, rec); err != nil {
-			failed = append(failed, fmt.Errorf("retry %s: %w", rec.ThreadID, err))
+		if err := p.retry(ctx, rec); err != nil {
+			p.failed = append(p.failed, fmt.Errorf("retry %s: %w", rec.ThreadID, err))
+		}
+		if p.made == mostRetries {
+			break
 		}
 	}
-	return next, errors.Join(failed...)
+	return next, errors.Join(p.failed...)
+}
+
+// retryPass is one look at the threads whose attempt is due.
+type retryPass struct {
+	*Call
+	full   map[thread.ID]bool // sets of which as many entries work as may
+	made   int
+	failed []error
 }
 
 // retrial is another attempt that has been checked and has changed nothing yet.
@@ -58,12 +72,13 @@ type retrial struct {
 
 // retry makes one attempt. An attempt that nobody can make is recorded as not to be made;
 // one that this process cannot make, or not now, is left to others.
-func (c *Call) retry(ctx context.Context, due thread.Record) error {
-	if mayNot, err := c.mustWait(ctx, due); mayNot || err != nil {
+func (p *retryPass) retry(ctx context.Context, due thread.Record) error {
+	if mayNot, err := p.mustWait(ctx, due); mayNot || err != nil {
 		return err
 	}
+	p.made++
 	r := &retrial{}
-	r.renewal = &renewal{Call: c, asked: asked{verb: "retry", done: "tried again", via: thread.ViaRetry}}
+	r.renewal = &renewal{Call: p.Call, asked: asked{verb: "retry", done: "tried again", via: thread.ViaRetry}}
 	defer r.letOthers()
 	err := r.check(ctx, due.ThreadID)
 	if err == nil {
@@ -77,25 +92,26 @@ func (c *Call) retry(ctx context.Context, due thread.Record) error {
 	case !r.begun && isTransient(err), errors.Is(err, store.ErrAway), errors.Is(err, store.ErrFenced):
 		return err
 	}
-	c.Threads.Log.Warn().Err(err).Str("thread_id", string(due.ThreadID)).Msg("a failed thread is not tried again")
-	_, dropErr := c.Threads.Store.DropRetry(context.WithoutCancel(ctx), due.ThreadID, threads.Fault(err).Message, c.Threads.Now())
+	p.Threads.Log.Warn().Err(err).Str("thread_id", string(due.ThreadID)).Msg("a failed thread is not tried again")
+	_, dropErr := p.Threads.Store.DropRetry(context.WithoutCancel(ctx), due.ThreadID, threads.Fault(err).Message, p.Threads.Now())
 	return dropErr
 }
 
 // mustWait reports whether an attempt is left for later, or to a process that has the key
 // of the provider: no more entries of a set work than may.
-func (c *Call) mustWait(ctx context.Context, due thread.Record) (bool, error) {
-	if c.Providers.LacksKey(due.Model) {
+func (p *retryPass) mustWait(ctx context.Context, due thread.Record) (bool, error) {
+	if p.Providers.LacksKey(due.Model) || p.full[due.ParentID] {
 		return true, nil
 	}
 	if due.ParentID == "" {
 		return false, nil
 	}
-	set, err := c.Threads.Store.Set(ctx, due.ParentID)
+	set, err := p.Threads.Store.Set(ctx, due.ParentID)
 	if errors.Is(err, store.ErrNoSet) {
 		return false, nil
 	}
-	return set.Working >= set.Concurrency, err
+	p.full[due.ParentID] = err == nil && set.Working >= set.Concurrency
+	return p.full[due.ParentID], err
 }
 
 // errOthers says that somebody else is about to continue the thread.

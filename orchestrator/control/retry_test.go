@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // failures is a scene whose threads die, with a directive that is tried again after an
@@ -373,6 +375,34 @@ func TestRetryOnce(t *testing.T) {
 	rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{})
 	if s.noError(err); len(rows) != 2*failed {
 		t.Errorf("%d threads, want %d", len(rows), 2*failed)
+	}
+}
+
+// TestRetryWithoutKey: threads that nobody here can try again keep no other waiting, however
+// many they are.
+func TestRetryWithoutKey(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	s := failures(t)
+	with, err := openController(s.ctx, s.project, append(slices.Clone(s.env), "ANTHROPIC_API_KEY=k"))
+	s.noError(err)
+	s.Cleanup(func() { s.noError(with.Close()) })
+	const others = 21 // one more than a pass makes attempts
+	for range others {
+		started, err := with.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "again", Model: "anthropic/claude-haiku-4-5"})
+		s.noError(err)
+		s.order(started.ThreadID, "claim")
+		with.Threads.LeaveChildren()
+		s.die(started.ThreadID, 3*time.Hour)
+	}
+	id := s.start("again", "")
+	s.die(id, 2*time.Hour)
+	s.noError(s.c.Queue.Dispatch(s.ctx))
+	if rec := s.row(id); rec.AwaitsRetry() {
+		t.Error("the thread waits behind those of another provider")
+	}
+	if list, _, err := s.c.Threads.Store.DueRetries(s.ctx, testTime, 100); err != nil || len(list) != others {
+		t.Errorf("%d attempts are due (%v), want %d", len(list), err, others)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -152,11 +153,22 @@ func TestBusy(t *testing.T) {
 				t.Errorf("asked about %+v", asked)
 			}
 			release()
+			waiter.alone()
 			acquire(t, waiter)()
 			if err := errors.Join(holder.Close(), waiter.Close()); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// alone waits until the helper that nobody wants has had the turn and let go of it: as
+// long as it has, the turn is not free.
+func (q *Queue) alone() {
+	for waits := true; waits; runtime.Gosched() {
+		q.mu.Lock()
+		waits = q.helper != nil
+		q.mu.Unlock()
 	}
 }
 

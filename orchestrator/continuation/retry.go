@@ -43,23 +43,23 @@ func (c *Continuer) RetryDue(ctx context.Context, now *settings.Call) (next time
 		return next, err
 	}
 	p := &retryPass{Call: c.In(now), full: map[thread.ID]bool{}}
+	var failed []error
 	for _, rec := range due {
 		if err := p.retry(ctx, rec); err != nil {
-			p.failed = append(p.failed, fmt.Errorf("retry %s: %w", rec.ThreadID, err))
+			failed = append(failed, fmt.Errorf("retry %s: %w", rec.ThreadID, err))
 		}
 		if p.made == mostRetries {
 			break
 		}
 	}
-	return next, errors.Join(p.failed...)
+	return next, errors.Join(failed...)
 }
 
 // retryPass is one look at the threads whose attempt is due.
 type retryPass struct {
 	*Call
-	full   map[thread.ID]bool // sets of which as many entries work as may
-	made   int
-	failed []error
+	full map[thread.ID]bool // sets of which as many entries work as may
+	made int                // attempts
 }
 
 // retrial is another attempt that has been checked and has changed nothing yet.

@@ -217,9 +217,7 @@ func TestMapWithoutKey(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
 	s := mapping(t, false)
-	with, err := openController(s.ctx, s.project, append(slices.Clone(s.env), "ANTHROPIC_API_KEY=k"))
-	s.noError(err)
-	s.Cleanup(func() { s.noError(with.Close()) })
+	with := s.controller("ANTHROPIC_API_KEY=k")
 	req := ofItems(numbered(0, 2), 1)
 	req.Model, req.Async = "anthropic/claude-haiku-4-5", true
 	set := s.mapped(with, atTerminal, req).ThreadID

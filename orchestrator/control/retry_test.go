@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -384,9 +383,7 @@ func TestRetryWithoutKey(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
 	s := failures(t)
-	with, err := openController(s.ctx, s.project, append(slices.Clone(s.env), "ANTHROPIC_API_KEY=k"))
-	s.noError(err)
-	s.Cleanup(func() { s.noError(with.Close()) })
+	with := s.controller("ANTHROPIC_API_KEY=k")
 	const others = 21 // one more than a pass makes attempts
 	for range others {
 		started, err := with.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "again", Model: "anthropic/claude-haiku-4-5"})

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,10 +132,10 @@ func (s *scene) noError(err error) {
 	}
 }
 
-// controller is one more server on the project.
-func (s *scene) controller() *Controller {
+// controller is one more server on the project, with more variables in its environment.
+func (s *scene) controller(more ...string) *Controller {
 	s.Helper()
-	c, err := openController(s.ctx, s.project, s.env)
+	c, err := openController(s.ctx, s.project, slices.Concat(s.env, more))
 	s.noError(err)
 	s.Cleanup(func() {
 		if err := c.Close(); err != nil {

@@ -185,28 +185,24 @@ func (f *File) transact(ctx context.Context, level Durability, g func(context.Co
 	if err := g(inside, tx); err != nil {
 		return err
 	}
-	number := f.beginCommit()
-	err = tx.Commit()
-	f.endCommit(number, err)
-	if err != nil {
+	if _, err := f.commit(tx.Commit); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
 }
 
-// beginCommit is called before each commit, and returns its number.
-func (f *File) beginCommit() uint64 {
+// commit runs what commits, counts it and returns its number. It counts here when it begins
+// and when it ends: what is read in between may be older than the commit, and SQLite does not
+// tell it apart.
+func (f *File) commit(run func() error) (number uint64, err error) {
 	f.commits.Add(1)
-	return f.queue.commits.begin()
-}
-
-// endCommit is called after each commit, with its outcome. What was read in between may be
-// older than the commit, and is not told apart from it by SQLite.
-func (f *File) endCommit(number uint64, err error) {
+	number = f.queue.commits.begin()
+	err = run()
 	f.commits.Add(1)
 	if err == nil {
 		f.queue.commits.end(number)
 	}
+	return number, err
 }
 
 // writeConn is the connection to write with, whose commits are as durable as that.

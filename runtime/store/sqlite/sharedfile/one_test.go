@@ -38,41 +38,7 @@ func TestOneConnection(t *testing.T) {
 // queue, what is there can be read.
 func TestOneConnectionWaits(t *testing.T) {
 	t.Parallel()
-	waits := make(chan struct{})
-	b := open(t, t.TempDir(), Options{
-		One: true, Patience: Patience{Stopped: time.Nanosecond, Idle: time.Hour},
-		Busy: func(Wait) (stopped bool, err error) {
-			waits <- struct{}{}
-			return false, nil
-		},
-	})
-	set(t, b, 1)
-	stranger := Pool(b.path, 1)
-	defer stranger.Close() //nolint:errcheck // it has written nothing
-	tx, err := stranger.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	written := make(chan error, 1)
-	go func() { written <- b.write(t.Context(), 2) }()
-	<-waits
-	if n, err := b.number(t.Context()); err != nil || n != 1 {
-		t.Errorf("the number is %d, %v", n, err)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		select {
-		case <-waits:
-		case err := <-written:
-			if err != nil {
-				t.Fatal(err)
-			}
-			want(t, b, 2)
-			return
-		}
-	}
+	readsMeanwhile(t, func(b *book) error { return b.write(t.Context(), 2) })
 }
 
 // TestOneConnectionLooksBetween: what was read while a commit of this process was on its
@@ -80,6 +46,16 @@ func TestOneConnectionWaits(t *testing.T) {
 // out, as it is of the connection that is read with.
 func TestOneConnectionLooksBetween(t *testing.T) {
 	t.Parallel()
+	readsMeanwhile(t, func(b *book) error {
+		_, err := b.Update(t.Context(), Durable, nothing, Update{Query: setNumber, Args: []any{2}, Learn: func(_, _ Seen) {}})
+		return err
+	})
+}
+
+// readsMeanwhile has write set the number from 1 to 2 while a stranger has the file locked,
+// and reads it in the meantime and afterwards.
+func readsMeanwhile(t *testing.T, write func(*book) error) {
+	t.Helper()
 	waits := make(chan struct{})
 	b := open(t, t.TempDir(), Options{
 		One: true, Poll: unpolled.Poll, Patience: Patience{Stopped: time.Nanosecond, Idle: time.Hour},
@@ -95,11 +71,8 @@ func TestOneConnectionLooksBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	updated := make(chan error, 1)
-	go func() {
-		_, err := b.Update(t.Context(), Durable, nothing, Update{Query: setNumber, Args: []any{2}, Learn: func(_, _ Seen) {}})
-		updated <- err
-	}()
+	written := make(chan error, 1)
+	go func() { written <- write(b) }()
 	<-waits
 	want(t, b, 1)
 	if err := tx.Rollback(); err != nil {
@@ -108,7 +81,7 @@ func TestOneConnectionLooksBetween(t *testing.T) {
 	for {
 		select {
 		case <-waits:
-		case err := <-updated:
+		case err := <-written:
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,17 +30,17 @@ func (f *File) Update(ctx context.Context, level Durability, check func() error,
 
 func (f *File) update(ctx context.Context, level Durability, u Update) (changed bool, err error) {
 	inside := context.WithoutCancel(ctx)
-	number := f.beginCommit()
 	var result sql.Result
-	err = f.busy.retry(ctx, func() error {
-		conn, err := f.writeConn(inside, level)
-		if err != nil {
-			return err
-		}
-		result, err = conn.ExecContext(inside, u.Query, u.Args...)
-		return errors.Join(err, conn.Close()) // others may read with it: between the attempts, and before the view learns
+	number, err := f.commit(func() error {
+		return f.busy.retry(ctx, func() error {
+			conn, err := f.writeConn(inside, level)
+			if err != nil {
+				return err
+			}
+			result, err = conn.ExecContext(inside, u.Query, u.Args...)
+			return errors.Join(err, conn.Close()) // others may read with it: between the attempts, and before the view learns
+		})
 	})
-	f.endCommit(number, err)
 	if err != nil {
 		return false, err
 	}

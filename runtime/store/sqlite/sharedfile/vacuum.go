@@ -82,10 +82,7 @@ func (f *File) run(ctx context.Context, statements ...string) error {
 			return err
 		}
 		for _, statement := range statements {
-			number := f.beginCommit()
-			err = drain(conn.QueryContext(inside, statement))
-			f.endCommit(number, err)
-			if err != nil {
+			if _, err = f.commit(func() error { return drain(conn.QueryContext(inside, statement)) }); err != nil {
 				break
 			}
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
+	"github.com/rye-mcp/rye-mcp/tools/process/guesttest"
 )
 
 // A check that does not come back is reported and does not keep the others; the
@@ -86,16 +88,19 @@ func TestDoctorStateFolder(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if strings.HasPrefix(tt.name, "unreadable") && os.Geteuid() == 0 {
-				t.Skip("root can read everything")
-			}
 			d := testDoctor(t)
 			dir := placetest.Dir(d.project)
 			if err := tt.make(dir); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Chmod(filepath.Dir(dir), 0o700) })
-			found := d.stateFolder(t.Context())
+			var found []finding
+			look := func() { found = d.stateFolder(t.Context()) }
+			if !strings.HasPrefix(tt.name, "unreadable") {
+				look()
+			} else if !asGuest(t, look) {
+				t.Skip("root can read everything")
+			}
 			if len(found) != 1 || found[0].Level != tt.level || !strings.Contains(found[0].Detail, tt.says) {
 				t.Errorf("%+v; want %s with %q", found, tt.level, tt.says)
 			}
@@ -107,6 +112,21 @@ func TestDoctorStateFolder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// asGuest calls do as a user to whom modes apply and to whom the test's temporary folders belong, and says whether
+// it could.
+func asGuest(t *testing.T, do func()) bool {
+	t.Helper()
+	dir := filepath.Dir(t.TempDir()) // it keeps others out, and the folders are below it
+	if who := guesttest.Credential(); who != nil {
+		if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Chown(path, int(who.Uid), int(who.Gid)))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return guesttest.Files(do)
 }
 
 // TestDoctorUserSpace: without a user space that can be written no thread can start,

@@ -16,7 +16,7 @@ func Files(do func()) bool {
 	done := make(chan bool)
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread()                                                                  // and never unlocked: the thread ends with the goroutine
 		if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, ID, ID, ID); failed == 0 { // of this thread alone
 			do()
 			done <- true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -67,6 +68,25 @@ func find(command *process.Command) (string, error) {
 func (p Policy) found() Policy {
 	p.Writable, p.ReadOnly, p.Hidden = existing(p.Writable), existing(p.ReadOnly), existing(p.Hidden)
 	return p
+}
+
+// pinned are the folders between what may be changed and what may not, the outer ones first. Who moves one of
+// them takes what is protected to a path that the next command's mounts do not know.
+func (p Policy) pinned() []string {
+	var pinned []string
+	for _, path := range slices.Concat(p.ReadOnly, p.Hidden) {
+		for _, root := range p.Writable {
+			rel, err := filepath.Rel(root, path)
+			if err != nil || !filepath.IsLocal(rel) {
+				continue
+			}
+			for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {
+				pinned = append(pinned, dir)
+			}
+		}
+	}
+	slices.Sort(pinned)
+	return slices.Compact(pinned)
 }
 
 // existing are the paths that are there, without links.

@@ -54,7 +54,7 @@ func namespaces(attr *syscall.SysProcAttr, withoutNetwork bool) {
 
 // become makes the command one that is confined before it begins.
 func (c *Confiner) become(program string, p Policy, has Available, command *process.Command) error {
-	spec := inside.Spec{Namespaces: has.Namespaces, Writable: p.Writable, ReadOnly: p.ReadOnly, Hidden: p.Hidden}
+	spec := inside.Spec{Namespaces: has.Namespaces, Writable: p.Writable, Pinned: p.pinned(), ReadOnly: p.ReadOnly, Hidden: p.Hidden}
 	if has.Namespaces {
 		command.Sys = func(attr *syscall.SysProcAttr) { namespaces(attr, !p.Network.All) }
 		if p.Network.throughProxy() && !p.Network.All {

@@ -150,6 +150,8 @@ func TestAttackConfined(t *testing.T) {
 		"change settings":          {`echo x > .ai/config/agent.yaml`, false},
 		"add settings":             {`echo x > .ai/config/new.yaml`, false},
 		"replace settings":         {`mv .ai/config .ai/old`, false},
+		"move what holds them":     {`mv .ai .old`, false},
+		"from within":              {`cd .ai/config && echo x > new.yaml`, false},
 		"change history":           {`echo x >> .git/config`, false},
 		"add a hook":               {`mkdir .git/hooks`, false},
 		"read a key":               {`grep s3cret $ROOT/home/.ai/keys/private`, false},
@@ -187,6 +189,30 @@ func TestAttackConfined(t *testing.T) {
 				t.Errorf("the attempt fails where nothing is confined: %s, %v", free.Stderr, err)
 			}
 		})
+	}
+}
+
+// TestAttackBelowTheMounts: a command begins in a folder that is read-only, or above one. Its own folder is none that the mounts do not cover.
+func TestAttackBelowTheMounts(t *testing.T) {
+	t.Parallel()
+	c, p := confiner(t), newPlace(t)
+	p.policy.Writable = append(p.policy.Writable, p.root) // as where projects are below a folder that may be written
+	for dir, script := range map[string]string{
+		".ai/config": `echo x > new.yaml`,
+		".git":       `echo x > new`,
+		".ai":        `echo x > config/new.yaml`,
+		"":           `mv .ai .old || mv $PWD $ROOT/elsewhere || cat .ai/state/threads/x`,
+	} {
+		command := p.command("(" + script + ") && echo ESCAPED")
+		command.Dir = filepath.Join(p.project, dir)
+		if got := p.runCommand(c, command); strings.Contains(string(got.Stdout), "ESCAPED") || got.ExitCode == inside.Failed {
+			t.Errorf("in %q: %+v %s%s", dir, got.ExitCode, got.Stdout, got.Stderr)
+		}
+	}
+	command := p.command("cat threads/x && echo ESCAPED")
+	command.Dir = filepath.Join(p.project, ".ai/state/threads")
+	if got := p.runCommand(c, command); got.ExitCode != inside.Failed || !strings.Contains(string(got.Stderr), "the folder of the command") {
+		t.Errorf("in a hidden folder: %+v %s%s", got.ExitCode, got.Stdout, got.Stderr)
 	}
 }
 

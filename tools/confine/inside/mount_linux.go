@@ -3,6 +3,7 @@ package inside
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,6 +14,11 @@ func (s Spec) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w", err)
 	}
+	for _, path := range s.Pinned { // a folder on which something is mounted cannot be renamed or removed
+		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("pin %s: %w", path, err)
+		}
+	}
 	for _, path := range s.ReadOnly {
 		if err := makeReadOnly(path); err != nil {
 			return fmt.Errorf("make %s read-only: %w", path, err)
@@ -22,6 +28,19 @@ func (s Spec) mount() error {
 		if err := hide(path); err != nil {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
+	}
+	return enterAgain()
+}
+
+// enterAgain goes into the folder of this process by its path: the process stands below the mounts until then, where
+// paths that begin at its folder lead past them.
+func enterAgain() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the folder of the command: %w", err)
+	}
+	if err := unix.Chdir(dir); err != nil {
+		return fmt.Errorf("enter %s, the folder of the command: %w", dir, err)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Spec struct {
 	User       int      `json:"user,omitempty"`       // that it is in and outside its namespaces; set by Args
 	Group      int      `json:"group,omitempty"`
 	Writable   []string `json:"writable,omitempty"`
+	Pinned     []string `json:"pinned,omitempty"` // folders that stay where they are, outer ones first
 	ReadOnly   []string `json:"read_only,omitempty"`
 	Hidden     []string `json:"hidden,omitempty"`
 	Proxy      bool     `json:"proxy,omitempty"` // a listener on its loopback is handed to who started it

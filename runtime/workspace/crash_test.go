@@ -59,7 +59,7 @@ func obey(text string) error {
 		return err
 	}
 	seal, met := placetest.Seal(key), 0
-	l := &Local{Project: o.Project, User: o.User, Seal: func() *place.Seal { return seal }, Environ: os.Environ(), Now: time.Now}
+	l := &Local{Project: o.Project, User: o.User, Seal: func() *place.Seal { return seal }, Environ: os.Environ(), Scratch: gitrepotest.Scratch(), Now: time.Now}
 	l.Crashpoints = func(at thread.Crashpoint) {
 		if at == o.DieAt {
 			if met++; met == o.DieOn {

@@ -37,7 +37,7 @@ func (s *space) openGit() (*git, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := gitrepo.Temporary()
+	dir, err := gitrepo.Temporary(s.Scratch)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (l *Local) Sweep(ctx context.Context, over func(Held) (Fate, error)) (remov
 	if isMissing(err) {
 		return 0, nil
 	}
-	_, left := gitrepo.SweepTemporary(l.Now())
+	_, left := gitrepo.SweepTemporary(l.Scratch, l.Now())
 	failed := []error{err, left}
 	for _, e := range entries {
 		if ctx.Err() != nil {

@@ -193,7 +193,7 @@ func (s *space) openShadow(repo *gitrepo.Repository) (*git, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := repo.Shadow()
+	dir, err := repo.Shadow(s.Scratch)
 	return &git{program: program, dir: dir, environ: s.Environ}, err
 }
 

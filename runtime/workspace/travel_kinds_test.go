@@ -118,7 +118,7 @@ func TestTravelAt(t *testing.T) {
 		t.Errorf("there it is %v", err)
 	}
 	_, _, leave, err := (&Local{
-		Project: there.Project, User: there.User, Seal: there.Seal, Environ: there.Environ, Now: there.Now, Bundles: there.Bundles, Machine: "there",
+		Project: there.Project, User: there.User, Seal: there.Seal, Environ: there.Environ, Scratch: there.Scratch, Now: there.Now, Bundles: there.Bundles, Machine: "there",
 	}).Enter(t.Context(), now) // another process, as far as locks tell
 	if err != nil {
 		t.Fatal(err)

@@ -68,6 +68,7 @@ type Local struct {
 	Environ []string               // of this process
 	LeftOut func(path string) bool // files of the project, by slash path, that no workspace needs; may be nil
 	Program string                 // git; empty: the one of PATH
+	Scratch string                 // folder for git folders of our own, see [gitrepo.Temporary]
 	Now     func() time.Time
 	// Bundles loads a bundle that a thread has among its artifacts; nil: the threads of the
 	// project run on this machine alone.

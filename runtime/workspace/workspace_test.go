@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
+	"github.com/rye-mcp/rye-mcp/tools/gitrepo/gitrepotest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -48,7 +49,7 @@ func houseAt(t *testing.T, project, user string) *house {
 	t.Helper()
 	seal := placetest.NewSeal(t)
 	return &house{t: t, Local: &Local{
-		Project: project, User: user, Seal: func() *place.Seal { return seal }, Environ: os.Environ(),
+		Project: project, User: user, Seal: func() *place.Seal { return seal }, Environ: os.Environ(), Scratch: gitrepotest.Scratch(),
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}}
 }

@@ -19,27 +19,43 @@ const temporary = "rye-git-"
 // may take, as a process of another container looks dead here.
 const leftFor = time.Hour
 
-// Temporary makes a folder for a git folder of our own. The caller removes it.
-func Temporary() (string, error) {
-	return os.MkdirTemp("", fmt.Sprintf("%s%d-", temporary, os.Getpid()))
+// errNoScratch says that nobody has said where git folders of our own may be.
+var errNoScratch = errors.New("there is no folder for what git needs; set RYE_CACHE_DIR")
+
+// Temporary makes a git folder of our own in the folder scratch, which is made where it is missing. No command
+// of a tool may write there: git, which nothing confines, does what the configuration says. The caller
+// removes it.
+func Temporary(scratch string) (string, error) {
+	if scratch == "" {
+		return "", errNoScratch
+	}
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(scratch, fmt.Sprintf("%s%d-", temporary, os.Getpid()))
 }
 
-// SweepTemporary removes the git folders that dead processes have left, and returns how many
-// they were. Those of other users stay.
-func SweepTemporary(now time.Time) (removed int, err error) {
-	found, err := filepath.Glob(filepath.Join(os.TempDir(), temporary+"*"))
+// SweepTemporary removes the git folders that dead processes have left in scratch, and returns how many they were.
+func SweepTemporary(scratch string, now time.Time) (removed int, err error) {
+	entries, err := os.ReadDir(scratch)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
 	failed := []error{err}
-	for _, dir := range found {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), temporary) {
+			continue
+		}
+		dir := filepath.Join(scratch, e.Name())
 		info, err := os.Lstat(dir)
 		if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < leftFor || isAtWork(filepath.Base(dir)) {
 			continue
 		}
-		switch err := os.RemoveAll(dir); {
-		case err == nil:
-			removed++
-		case !errors.Is(err, os.ErrPermission):
+		if err := os.RemoveAll(dir); err != nil {
 			failed = append(failed, err)
+			continue
 		}
+		removed++
 	}
 	return removed, errors.Join(failed...)
 }

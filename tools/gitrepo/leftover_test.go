@@ -12,12 +12,16 @@ import (
 // TestSweepTemporary: what a dead process has left goes when it is old; what is young, of a
 // process that lives, or of others stays.
 func TestSweepTemporary(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Parallel()
+	scratch := filepath.Join(t.TempDir(), "scratch")
+	if removed, err := SweepTemporary(scratch, time.Now()); removed != 0 || err != nil {
+		t.Errorf("where there is no folder %d went, %v", removed, err)
+	}
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
-	own, err := Temporary()
+	own, err := Temporary(scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,19 +32,22 @@ func TestSweepTemporary(t *testing.T) {
 		"other-1":         true,
 	}
 	for name := range made {
-		if err := os.MkdirAll(filepath.Join(os.TempDir(), name, "objects"), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(scratch, name, "objects"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if removed, err := SweepTemporary(time.Now().Add(leftFor / 2)); removed != 0 || err != nil {
+	if removed, err := SweepTemporary(scratch, time.Now().Add(leftFor/2)); removed != 0 || err != nil {
 		t.Errorf("of young ones %d went, %v", removed, err)
 	}
-	if removed, err := SweepTemporary(time.Now().Add(2 * leftFor)); removed != 2 || err != nil {
+	if removed, err := SweepTemporary(scratch, time.Now().Add(2*leftFor)); removed != 2 || err != nil {
 		t.Errorf("%d went, %v", removed, err)
 	}
 	for name, stays := range made {
-		if _, err := os.Stat(filepath.Join(os.TempDir(), name)); (err == nil) != stays {
+		if _, err := os.Stat(filepath.Join(scratch, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if dir, err := Temporary(""); err == nil {
+		t.Errorf("made %s where anybody may write", dir)
 	}
 }

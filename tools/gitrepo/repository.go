@@ -94,9 +94,9 @@ func Unreadable(why string) error {
 
 // Shadow makes a git folder with nothing in it that runs: the configuration is ours,
 // and refs, objects and index are links to those of the repository. The caller
-// removes it.
-func (r *Repository) Shadow() (dir string, err error) {
-	if dir, err = Temporary(); err != nil {
+// removes it. It lies in scratch, see [Temporary].
+func (r *Repository) Shadow(scratch string) (dir string, err error) {
+	if dir, err = Temporary(scratch); err != nil {
 		return "", err
 	}
 	if err := r.shadowIn(dir); err != nil {

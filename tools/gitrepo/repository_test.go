@@ -36,7 +36,7 @@ func TestShadowRefused(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte(c.head), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			shadow, err := (&gitrepo.Repository{Top: dir, Private: dir, Common: dir}).Shadow()
+			shadow, err := (&gitrepo.Repository{Top: dir, Private: dir, Common: dir}).Shadow(gitrepotest.Scratch())
 			if (err == nil) != c.made || (shadow != "") != c.made {
 				t.Errorf("%q, %v", shadow, err)
 			}

@@ -259,13 +259,23 @@ func (w *writing) edited(ctx context.Context, before []byte) (after []byte, file
 	return editText(ctx, w.sys, before, path.Base(w.file), "rye-mcp config set "+w.name+" KEY VALUE")
 }
 
+// newDraft makes a file where no command of a running thread can change what the person is about to keep.
+func newDraft(scratch, name string) (*os.File, error) {
+	if scratch != "" {
+		if err := os.MkdirAll(scratch, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return os.CreateTemp(scratch, "rye-mcp-*-"+name)
+}
+
 // editText is what the person makes of a text in an editor, and the file in which it is
 // kept. Try is what can be done where nobody can edit.
 func editText(ctx context.Context, sys System, before []byte, name, try string) (after []byte, file string, err error) {
 	if !onTerminal(sys.Stdin) {
 		return nil, "", &usageError{message: "there is nobody to edit: standard input is no terminal", try: try}
 	}
-	draft, err := os.CreateTemp("", "rye-mcp-*-"+name)
+	draft, err := newDraft(scratchFolder(sys), name)
 	if err != nil {
 		return nil, "", err
 	}

@@ -33,7 +33,7 @@ func (p *project) bound(sys System, roots resolve.Roots) error {
 		cache = filepath.Join(dir, "tools")
 	}
 	p.reach = &reach.Reach{
-		Confiner: &confine.Confiner{Self: executable}, Project: roots.Project, User: roots.User, Home: home, Temp: os.TempDir(), Cache: cache,
+		Confiner: &confine.Confiner{Self: executable}, Project: roots.Project, User: roots.User, Home: home, Temp: os.TempDir(), Cache: cache, Scratch: scratchFolder(sys),
 		Settings: func() (reach.Settings, error) {
 			set, err := p.toolSettings()
 			e := set.Execution
@@ -42,6 +42,15 @@ func (p *project) bound(sys System, roots resolve.Roots) error {
 	}
 	p.mcp = mcpclient.Primitive{Connections: mcpclient.New(version()), Confine: p.reach.Plan}
 	return nil
+}
+
+// scratchFolder is where this program keeps for a moment what no tool may change; empty where there is no cache.
+func scratchFolder(sys System) string {
+	dir, err := search.CacheDir(sys.Getenv)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "scratch")
 }
 
 // primitives run the tools of items.

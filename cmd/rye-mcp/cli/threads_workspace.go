@@ -26,6 +26,7 @@ func newWorkspaces(sys System, p *project) *workspace.Local {
 	l := &workspace.Local{
 		Project: p.path, User: p.state.finder.User, Seal: func() *place.Seal { return p.state.Home().Seal },
 		Environ: slices.Concat(sys.Outer, sys.Environ), Now: sys.Now, Crashpoints: sys.Crashpoints,
+		Scratch: scratchFolder(sys),
 		LeftOut: func(path string) bool { return strings.HasPrefix(path, renderings) },
 	}
 	if p.state.site.shared() {

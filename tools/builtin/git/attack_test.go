@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/gitrepo/gitrepotest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -189,7 +190,7 @@ func TestAttackGitEnvironment(t *testing.T) {
 	for _, name := range []string{"GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_DIR", "GIT_WORK_TREE", "GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_PARAMETERS", "LESSOPEN", "GIT_TRACE", "GIT_OBJECT_DIRECTORY"} {
 		environ = append(environ, name+"="+program)
 	}
-	tools, err := tool.NewRegistry(Tools(Deps{Environ: append(environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0="+program)})...)
+	tools, err := tool.NewRegistry(Tools(Deps{Scratch: gitrepotest.Scratch(), Environ: append(environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0="+program)})...)
 	if err != nil {
 		t.Fatal(err)
 	}

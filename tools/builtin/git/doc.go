@@ -9,6 +9,8 @@ type Deps struct {
 	Environ []string // of this process
 	// Program is git; empty: the one of PATH.
 	Program string
+	// Scratch is the folder for git folders of our own, see [gitrepo.Temporary].
+	Scratch string
 }
 
 // Tools returns the tools of the package.

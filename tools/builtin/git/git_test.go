@@ -30,7 +30,7 @@ func newRepo(t *testing.T) *repo {
 	}
 	r := &repo{t: t, dir: t.TempDir()}
 	var err error
-	if r.tools, err = tool.NewRegistry(Tools(Deps{Environ: os.Environ()})...); err != nil {
+	if r.tools, err = tool.NewRegistry(Tools(Deps{Environ: os.Environ(), Scratch: gitrepotest.Scratch()})...); err != nil {
 		t.Fatal(err)
 	}
 	r.git("init", "-q", "-b", "main")

@@ -50,7 +50,7 @@ func (g *reader) git(ctx context.Context, r repository, c call) (*output, error)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := r.Shadow()
+	dir, err := r.Shadow(g.deps.Scratch)
 	if err != nil {
 		return nil, err
 	}

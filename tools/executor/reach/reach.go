@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
@@ -36,6 +38,7 @@ type Reach struct {
 	Home     string
 	Temp     string
 	Cache    string // of the user, for all projects; empty: none
+	Scratch  string // what this program keeps for a moment and no command may see; empty: none
 	Settings func() (Settings, error)
 }
 
@@ -73,6 +76,9 @@ func (r *Reach) apply(ctx context.Context, s Settings, env tool.Env, d declarati
 		return err
 	}
 	root := r.root(env)
+	if err := r.makeProtected(root); err != nil {
+		return err
+	}
 	policy := confine.Policy{
 		Writable: append([]string{root, r.Temp, cache}, r.inHome(append(s.Writable, d.writable...))...),
 		ReadOnly: append([]string{filepath.Join(root, ".ai", "config"), filepath.Join(root, ".git")}, r.besideWork(env)...),
@@ -112,12 +118,27 @@ func (r *Reach) besideWork(env tool.Env) []string {
 	return append(paths, r.Project)
 }
 
-// hidden are keys, what is trusted, and the state of threads: of the user and of the
-// project.
+// makeProtected makes the folders that a command could make first and would keep: what is not there when it
+// begins is neither hidden from it nor read-only. A project without .ai stays one.
+func (r *Reach) makeProtected(root string) error {
+	if r.Scratch != "" {
+		if err := os.MkdirAll(r.Scratch, 0o700); err != nil {
+			return err
+		}
+	}
+	err := os.Mkdir(filepath.Join(root, ".ai", "config"), 0o755)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// hidden are keys, what is trusted, what was spent, and the state of threads, of the user and of the project, and
+// what this program keeps for a moment.
 func (r *Reach) hidden() []string {
-	var hidden []string
+	hidden := []string{r.Scratch}
 	for _, space := range []string{r.User, r.Project} {
-		for _, name := range []string{"config/keys", "trust", "state"} {
+		for _, name := range []string{"config/keys", "trust", "spend", "state"} {
 			hidden = append(hidden, filepath.Join(space, ".ai", filepath.FromSlash(name)))
 		}
 	}

@@ -73,7 +73,7 @@ func newReach(t *testing.T, s Settings) *Reach {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reach{Confiner: &confine.Confiner{}, Project: filepath.Join(root, "project"), User: filepath.Join(root, "home"), Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp"), Cache: filepath.Join(root, "cache")}
+	r := &Reach{Confiner: &confine.Confiner{}, Project: filepath.Join(root, "project"), User: filepath.Join(root, "home"), Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp"), Cache: filepath.Join(root, "cache"), Scratch: filepath.Join(root, "tmp", "scratch")}
 	r.Settings = func() (Settings, error) { return s, nil }
 	for _, dir := range []string{"project/.ai/config", "home/.ai/config/keys", "home/more", "home/.x", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -107,6 +107,45 @@ func TestPlan(t *testing.T) {
 	got, err := process.Run(t.Context(), command)
 	if err != nil || string(got.Stdout) != "project\ntemp\nsettings\ndeclared\ncache\n" {
 		t.Errorf("%s%s, %v", got.Stdout, got.Stderr, err)
+	}
+}
+
+// TestAttackMadeFirst: a command makes what is not there yet and what it would keep: the settings of the project, and git folders of this program, which lie where it may write.
+func TestAttackMadeFirst(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, Settings{Mode: confine.Required})
+	if err := os.Remove(filepath.Join(r.Project, ".ai", "config")); err != nil {
+		t.Fatal(err)
+	}
+	command := process.Command{Path: "sh", Dir: r.Project, Env: process.ToolEnv(os.Environ()), Args: []string{"-c", `
+		mkdir -p .ai/config/agent && echo SETTINGS; mkdir -p ../tmp/scratch/rye-git-1 && echo SCRATCH; mv .ai .old && echo MOVED; mv ../tmp/scratch ../tmp/old && echo MOVED
+		mkdir .ai/directives && echo items`}}
+	err := r.Shell(t.Context(), tool.Env{Project: r.Project}, &command)
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
+		confinetest.Skip(t, f.Message)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := process.Run(t.Context(), command)
+	if err != nil || string(got.Stdout) != "items\n" {
+		t.Errorf("%s%s, %v", got.Stdout, got.Stderr, err)
+	}
+}
+
+// TestWithoutItems: a command in a folder without .ai leaves none there.
+func TestWithoutItems(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, Settings{Mode: confine.WhenAvailable})
+	r.Project = filepath.Join(r.Temp, "plain")
+	if err := os.Mkdir(r.Project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Shell(t.Context(), tool.Env{Project: r.Project}, &process.Command{Path: "true"}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := os.ReadDir(r.Project); err != nil || len(found) != 0 {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 

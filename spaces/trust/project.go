@@ -36,6 +36,23 @@ type Project struct {
 	Fault error
 }
 
+// Programs reports whether programs and variables of the folder count, which nobody signs.
+func (p Project) Programs() bool {
+	return p.Standing == Home || p.Standing == Accepted && p.Record.Programs
+}
+
+// ProgramsIn names what a project brings that runs, or is loaded, unsigned: slash paths below it. Runtimes that a
+// person signs can look elsewhere, too.
+func ProgramsIn(project string) []string {
+	var found []string
+	for _, name := range []string{".env", ".venv", "node_modules", ".ai/node_modules", ".ai/tools/node_modules"} {
+		if _, err := os.Lstat(filepath.Join(project, filepath.FromSlash(name))); err == nil {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
 // ProjectOf reads what the user's records say about a project.
 func ProjectOf(roots resolve.Roots) Project {
 	if roots.Project == "" || roots.User == "" {

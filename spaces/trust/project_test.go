@@ -109,6 +109,11 @@ func TestDecisions(t *testing.T) {
 	check("accepted", trust.Accept(roots, snapshot, at), trust.Accepted, func(r trust.Record) bool {
 		return r.Declined == "" && len(r.Follow) == 2 && maps.EqualFunc(r.Files, snapshot.Files, bytes.Equal)
 	})
+	if trust.ProjectOf(roots).Programs() {
+		t.Error("programs of the folder count, which nobody has looked at")
+	}
+	check("accepted whole", trust.AcceptAll(roots, trust.Snapshot{}, at), trust.Accepted, func(r trust.Record) bool { return r.Programs && len(r.Files) == 0 })
+	check("settings anew", trust.Accept(roots, snapshot, at), trust.Accepted, func(r trust.Record) bool { return r.Programs })
 	check("declined later", trust.Decline(roots, trust.Snapshot{}, at), trust.Accepted, func(r trust.Record) bool {
 		return r.Declined == (trust.Snapshot{}).Digest() && len(r.Files) == len(snapshot.Files)
 	})

@@ -27,6 +27,7 @@ const maxRecord = 2 * maxSettingsBytes
 type Record struct {
 	Project  string            `json:"project"`
 	Accepted bool              `json:"accepted"`
+	Programs bool              `json:"programs,omitempty"` // what [ProgramsIn] finds counts, too
 	At       time.Time         `json:"at"`
 	Files    map[string][]byte `json:"files,omitempty"`    // the copy that holds
 	Follow   []string          `json:"follow,omitempty"`   // fingerprints of keys whose signed files hold too
@@ -44,9 +45,17 @@ func (r *Record) Snapshot() Snapshot {
 // ErrNotTrustable says that no settings of a project can be accepted.
 var ErrNotTrustable = errors.New("the settings of this project cannot be trusted")
 
-// Accept keeps a snapshot as the copy of the project's settings that holds.
+// Accept keeps a snapshot as the copy of the project's settings that holds. Programs of the folder count as far as
+// they did.
 func Accept(roots resolve.Roots, s Snapshot, at time.Time) error {
 	return change(roots, func(r *Record) { r.Accepted, r.Files, r.At, r.Declined = true, s.Files, at.UTC(), "" })
+}
+
+// AcceptAll is Accept, and what [ProgramsIn] finds in the folder counts from now on.
+func AcceptAll(roots resolve.Roots, s Snapshot, at time.Time) error {
+	return change(roots, func(r *Record) {
+		r.Accepted, r.Programs, r.Files, r.At, r.Declined = true, true, s.Files, at.UTC(), ""
+	})
 }
 
 // Decline notes that the user does not want the settings of a snapshot, so that

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/spaces/configfile"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -59,15 +60,16 @@ func initProject(sys System, opts options) error {
 	if err != nil {
 		return err
 	}
-	if err := acceptWritten(sys, resolve.Roots{Project: dir, User: user, System: system.FS()}, written); err != nil {
+	roots := resolve.Roots{Project: dir, User: user, System: system.FS()}
+	if err := acceptWritten(sys, roots, written); err != nil {
 		return err
 	}
-	return tellInit(sys, dir, key, created, written)
+	return tellInit(sys, roots, key, created, written)
 }
 
 // acceptWritten accepts the settings that have just been written, and nothing that
 // was found. A project without any settings is accepted as it is: settings that
-// come into it are asked about.
+// come into it are asked about. Its programs count where there are none yet.
 func acceptWritten(sys System, roots resolve.Roots, written []string) error {
 	known := trust.ProjectOf(roots)
 	if belowThread(sys) || known.Standing != trust.Stranger && known.Standing != trust.Accepted {
@@ -92,7 +94,11 @@ func acceptWritten(sys System, roots resolve.Roots, written []string) error {
 	if own == 0 && len(found.Files)+len(found.Left) > 0 {
 		return nil
 	}
-	return keepingFault(trust.Accept(roots, accepted, sys.Now()))
+	accept := trust.Accept
+	if len(trust.ProgramsIn(roots.Project)) == 0 {
+		accept = trust.AcceptAll
+	}
+	return keepingFault(accept(roots, accepted, sys.Now()))
 }
 
 // ensureKey loads the signing key or makes one.
@@ -122,7 +128,6 @@ func unwritable(err error) error {
 // and returns their paths.
 func writeStarter(dir string, key *sign.Key, sys System) ([]string, error) {
 	var written []string
-	root := filepath.Join(dir, ".ai")
 	err := fs.WalkDir(starter, "starter", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -142,39 +147,41 @@ func writeStarter(dir string, key *sign.Key, sys System) ([]string, error) {
 				return err
 			}
 		}
-		target := filepath.Join(root, rel)
 		if rel == "gitignore" { // the embedding would leave out a file with a dot
-			target = filepath.Join(root, ".gitignore")
+			rel = ".gitignore"
 		}
-		made, err := writeNew(target, content)
-		if made {
-			written = append(written, target)
+		made, err := writeNew(dir, ".ai/"+filepath.ToSlash(rel), content)
+		if err == nil && made != "" {
+			written = append(written, made)
 		}
 		return err
 	})
 	return written, err
 }
 
-// writeNew writes a file unless it exists.
-func writeNew(path string, content []byte) (bool, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return false, err
+// writeNew writes a file of the project, by its slash path, unless it exists, and returns its path where it did. No
+// link that came with the project leads it elsewhere.
+func writeNew(project, name string, content []byte) (path string, err error) {
+	if _, err := os.Lstat(filepath.Join(project, filepath.FromSlash(name))); err == nil {
+		return "", nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
+	f, err := configfile.OpenIn(project, name)
+	if errors.Is(err, configfile.ErrLink) || errors.Is(err, configfile.ErrNotRegular) {
+		return "", &usageError{message: err.Error(), try: "move it away, then rye-mcp init"}
 	}
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(path) // half of it would be taken for the user's own next time
+	if !f.Exists() {
+		path, err = f.Path, f.Overwrite(content)
 	}
-	return err == nil, err
+	if errors.Is(err, configfile.ErrChanged) { // another process was first
+		path, err = "", nil
+	}
+	return path, errors.Join(err, f.Close())
 }
 
-func tellInit(sys System, dir string, key *sign.Key, created bool, written []string) error {
+func tellInit(sys System, roots resolve.Roots, key *sign.Key, created bool, written []string) error {
 	for _, path := range written {
 		if _, err := fmt.Fprintf(sys.Stdout, "wrote   %s\n", path); err != nil {
 			return err
@@ -188,8 +195,13 @@ func tellInit(sys System, dir string, key *sign.Key, created bool, written []str
 		what, key.Fingerprint()); err != nil {
 		return err
 	}
-	if err := writeEditorConfig(sys, dir); err != nil {
+	if err := writeEditorConfig(sys, roots.Project); err != nil {
 		return err
+	}
+	if found := trust.ProgramsIn(roots.Project); len(found) > 0 && !trust.ProjectOf(roots).Programs() {
+		if _, err := fmt.Fprintf(sys.Stdout, "\nTools leave out what this folder brought unsigned, until rye-mcp trust: %s\n", strings.Join(found, ", ")); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintf(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
 		"Two of many more (rye-mcp run shows them):\n"+

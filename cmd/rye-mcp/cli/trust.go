@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,9 @@ edits that loosen it when you accept them, here or when "rye-mcp run" asks.
 
 Until then a project can make limits lower and checks stricter, and no more: it
 names no provider, no host, no key and no price, and brings no hook.
+
+Programs of the folder that nobody signs (.venv, node_modules) and its .env count with
+them.
 
 Items are another matter: they run when a key you trust signed them (rye-mcp keys).
 So is the state of threads: it is believed when your own state key signed it, and
@@ -120,21 +124,21 @@ func acceptSettings(sys System, opts options, roots resolve.Roots, yes bool) err
 	if err := o.show(newDisplay(sys, opts)); err != nil {
 		return err
 	}
-	if !yes && len(o.leftOut) == 0 && !onTerminal(sys.Stdin) {
+	if !yes && len(o.leftOut)+len(o.programs) == 0 && !onTerminal(sys.Stdin) {
 		return tellTrust(sys, "There is nothing to accept.")
 	}
 	if !yes {
-		if yes, err = confirm(sys, "\nAccept these settings?", "rye-mcp trust --diff shows the same; --yes accepts it"); err != nil {
+		if yes, err = confirm(sys, "\nAccept what is shown?", "rye-mcp trust --diff shows the same; --yes accepts it"); err != nil {
 			return err
 		}
 	}
 	if !yes {
 		return tellTrust(sys, "Nothing was accepted.")
 	}
-	if err := o.accept(); err != nil {
+	if err := o.accept(trust.AcceptAll); err != nil {
 		return err
 	}
-	return tellTrust(sys, "The settings of %s are accepted as they are shown.", o.known.Place)
+	return tellTrust(sys, "What is shown of %s is accepted.", o.known.Place)
 }
 
 func revokeTrust(sys System, roots resolve.Roots) error {
@@ -217,6 +221,7 @@ type offer struct {
 	snapshot trust.Snapshot
 	keyring  *trust.Keyring
 	leftOut  []config.Notice // key by key
+	programs []string        // of the folder, where they do not count yet
 }
 
 func newOffer(sys System, roots resolve.Roots) (*offer, error) {
@@ -228,10 +233,14 @@ func newOffer(sys System, roots resolve.Roots) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &offer{
+	o := &offer{
 		sys: sys, roots: roots, known: trust.ProjectOf(roots), snapshot: snapshot, keyring: keyring,
 		leftOut: config.Preview(roots, snapshot).Read().Changes(),
-	}, nil
+	}
+	if !o.known.Programs() {
+		o.programs = trust.ProgramsIn(roots.Project)
+	}
+	return o, nil
 }
 
 // trustable refuses projects of which nothing can be accepted.
@@ -251,10 +260,11 @@ func (o *offer) trustable() error {
 	return nil
 }
 
-// accept keeps the snapshot that was shown.
-func (o *offer) accept() error {
+// accept keeps the snapshot that was shown, with [trust.Accept] or, where the programs of the folder were shown, too,
+// [trust.AcceptAll].
+func (o *offer) accept(keep func(resolve.Roots, trust.Snapshot, time.Time) error) error {
 	if err := config.CheckSnapshot(o.roots, o.snapshot); err != nil {
 		return tool.Faultf(tool.CodeInvalidConfig, "settings with an error are not kept: %w", err).WithHint("mend the file, then rye-mcp trust")
 	}
-	return keepingFault(trust.Accept(o.roots, o.snapshot, o.sys.Now()))
+	return keepingFault(keep(o.roots, o.snapshot, o.sys.Now()))
 }

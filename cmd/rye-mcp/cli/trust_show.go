@@ -33,6 +33,11 @@ func (o *offer) show(d display) error {
 	if err := writeLoosened(d, o.roots.Project, o.leftOut); err != nil {
 		return err
 	}
+	if len(o.programs) > 0 {
+		if _, err := fmt.Fprintf(d.out, "programs and variables of the folder, which count when you accept: %s\n", strings.Join(o.programs, ", ")); err != nil {
+			return err
+		}
+	}
 	for _, left := range o.snapshot.Left {
 		if _, err := fmt.Fprintf(d.out, "no copy is made of %s: %s\n", plain.Line(left.Path), plain.Line(left.Reason)); err != nil {
 			return err
@@ -301,7 +306,7 @@ func (o *offer) ask(opts options) error {
 		return err
 	}
 	if yes {
-		return o.accept()
+		return o.accept(trust.Accept)
 	}
 	// A decision that cannot be kept is asked about again.
 	_ = trust.Decline(o.roots, o.snapshot, o.sys.Now())

@@ -231,10 +231,7 @@ func newExecutor(
 	}
 	chains := &chain.Builder{Resolver: items, Trust: gate, World: chain.World{
 		Spaces: roots, Environ: slices.Concat(sys.Outer, sys.Environ), Library: library,
-		Accepted: func() bool {
-			standing := trust.ProjectOf(roots).Standing
-			return standing == trust.Accepted || standing == trust.Home
-		},
+		Accepted: func() bool { return trust.ProjectOf(roots).Programs() },
 		Settings: func(rel string) ([]config.Layer, error) { return settings().Layers(rel) },
 	}}
 	return builtin.WithItems(chains, primitives), nil

@@ -1,4 +1,4 @@
-// Package trusttest accepts settings of projects in tests.
+// Package trusttest accepts projects in tests.
 package trusttest
 
 import (
@@ -14,12 +14,12 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// AcceptSettings accepts the settings of a project as they are, as its user would.
+// AcceptSettings accepts a project as it is, as its user does with trust.
 func AcceptSettings(t T, roots resolve.Roots) {
 	t.Helper()
 	snapshot, err := trust.Take(roots.Project)
 	if err == nil {
-		err = trust.Accept(roots, snapshot, time.Unix(1, 0))
+		err = trust.AcceptAll(roots, snapshot, time.Unix(1, 0))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -130,6 +130,11 @@ func TestAttackProjectKeyCommand(t *testing.T) {
 		"wire: responses\n",
 	} {
 		loader, roots := hostile(t, map[string]string{"agent/providers/lab.yaml": file})
+		for _, n := range loader.Read().Changes() { // as the person is shown them
+			if own := slices.Contains([]string{"api_key_command", "api_key_keychain"}, n.Key[0]); n.UserOnly != own {
+				t.Errorf("%s: shown %+v", file, n)
+			}
+		}
 		trusttest.AcceptSettings(t, roots)
 		lab, _, err := loader.Read().Provider("lab")
 		if err != nil || len(lab.APIKeyCommand) > 0 || lab.APIKeyKeychain != "" {

@@ -97,11 +97,17 @@ func (sn *Snapshot) details(n Notice) []Notice {
 	if len(present) == 0 { // the accepted file is gone
 		return []Notice{n}
 	}
+	rules, err := sn.loader.rules.get(k.schema)
+	if err != nil {
+		n.Fault = err.Error()
+		return []Notice{n}
+	}
 	says := mergedOf(present, holds)
 	var all []Notice
 	differences(holds, says, nil, func(at []string, holds, says any) {
-		n := n
+		n, r := n, rules.at(at)
 		n.Key, n.Holds, n.Says, n.Line = at, holds, says, present[0].writtenAt(at)
+		n.UserOnly = r != nil && r.UserOnly
 		all = append(all, n)
 	})
 	return all

@@ -107,6 +107,17 @@ func (r *rule) below(key string) *rule {
 	return &part
 }
 
+// at is the rule for a key of a key; nil when the schema does not know it.
+func (r *rule) at(path []string) *rule {
+	for _, key := range path {
+		if r == nil {
+			return nil
+		}
+		r = r.below(key)
+	}
+	return r
+}
+
 // isMap reports whether a rule is about a map, whose keys have rules of their own.
 func (r *rule) isMap() bool { return r != nil && (len(r.Properties) > 0 || r.others != nil) }
 

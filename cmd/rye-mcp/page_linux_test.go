@@ -94,3 +94,46 @@ turns:
 		}
 	}
 }
+
+// client is a command of a model that speaks MCP to a server of the person's, as an editor does.
+const client = `P=$(cat port) B='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'
+exec 3<>/dev/tcp/127.0.0.1/$P && printf 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' "$P" "${#B}" "$B" >&3 && cat <&3 > answer.txt
+`
+
+// TestAttackClientInAThread: a thread with a shell speaks MCP to the server that the person has started, where it could sign a directive of its own and start it with any rights. It is refused, and the person's clients are not.
+func TestAttackClientInAThread(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	command, err := json.Marshal(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, `
+-- .ai/directives/speak.md --
+`+"```xml"+`
+<directive name="speak" version="1.0.0"><metadata><model tier="fast" />
+<permissions><execute><tool>rye.bash</tool></execute></permissions></metadata></directive>
+`+"```"+`
+
+Speak to the server.
+-- model.yaml --
+turns:
+  - times: 1
+    tool_calls: [{name: rye_bash, input: {command: `+string(command)+`}}]
+  - text: Done.
+`)
+	s := p.ui(nil, "serve", "--http", "127.0.0.1:0")
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.base, "http://"), ":")
+	p.noError(os.WriteFile(filepath.Join(p.dir, "port"), []byte(port), 0o600))
+	var started view.Started
+	s.post("start", `{"directive":"speak"}`, &started)
+	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
+	answer, _ := os.ReadFile(filepath.Join(p.dir, "answer.txt"))
+	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 403")) || !bytes.Contains(answer, []byte("a command of a thread")) {
+		t.Errorf("the thread was answered %q", answer)
+	}
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	if status, answer := s.ask(http.MethodPost, "/mcp", hello, "Accept: application/json, text/event-stream"); status != http.StatusOK {
+		t.Errorf("the person was answered %d %s", status, answer)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -35,13 +36,17 @@ type HTTPOptions struct {
 	Token string
 
 	// Origins are the origins of web pages that may use the server, such as
-	// https://example.org, beside those of this machine when the listener is of
-	// this machine only.
+	// https://example.org, beside its own when the listener is of this machine
+	// only.
 	Origins []string
 
 	// Hosts are the names clients may call the server by, beside localhost and
 	// addresses.
 	Hosts []string
+
+	// FromThread reports whether a command of a thread has opened the connection between
+	// two addresses of this machine. It is asked once a connection; nil: none has.
+	FromThread func(client, server netip.AddrPort) bool
 
 	// MaxSessions is how many clients may have a session at once; 0 means 256.
 	MaxSessions int
@@ -83,6 +88,7 @@ func (s *Server) ServeHTTPOn(ctx context.Context, listener net.Listener, opts HT
 		ErrorLog:          log.New(s.log, "", 0),
 		// Requests outlive ctx by the time their calls get to answer.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ConnContext: opts.withPeer,
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(newLimitedListener(listener, maxConnections)) }()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -64,7 +66,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if origins, present := r.Header["Origin"]; present {
-		if len(origins) != 1 || !g.knowsOrigin(origins[0]) {
+		if len(origins) != 1 || !g.knowsOrigin(origins[0], r.Host) {
 			g.refuse(w, r, http.StatusForbidden, "web pages of origin %q may not use this server: start it with --allow-origin to let them", item.Clip(strings.Join(origins, ", "), 100))
 			return
 		}
@@ -81,7 +83,34 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, http.StatusUnauthorized, "the header Authorization must be: Bearer, a blank, and the token in the server's token file")
 		return
 	}
+	if isOfThread(r.Context()) {
+		g.refuse(w, r, http.StatusForbidden, "a command of a thread has sent this: clients are of a person, and a thread starts others with rye_execute, within its own permissions")
+		return
+	}
 	g.next.ServeHTTP(w, r)
+}
+
+// peerKey is where the context of a connection says whether a command of a thread has opened it.
+type peerKey struct{}
+
+// withPeer has a request find out who has opened its connection, once, as that is looked for among all processes.
+func (o HTTPOptions) withPeer(ctx context.Context, conn net.Conn) context.Context {
+	if o.FromThread == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, peerKey{}, sync.OnceValue(func() bool {
+		client, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		if err != nil {
+			return false
+		}
+		server, err := netip.ParseAddrPort(conn.LocalAddr().String())
+		return err == nil && o.FromThread(client, server)
+	}))
+}
+
+func isOfThread(ctx context.Context) bool {
+	asked, known := ctx.Value(peerKey{}).(func() bool)
+	return known && asked()
 }
 
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, status int, format string, args ...any) {
@@ -100,17 +129,18 @@ func (g *guard) knowsHost(hostport string) bool {
 	return err == nil && !g.loopback
 }
 
-// knowsOrigin reports whether a web page may use the server.
-func (g *guard) knowsOrigin(origin string) bool {
+// knowsOrigin reports whether a web page may use the server that it calls host: one that Origins names, or one of
+// the server's own port. What another port of this machine serves is somebody's page, as that of a clone is.
+func (g *guard) knowsOrigin(origin, host string) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(g.origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
-	if err != nil || !g.loopback || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || !g.loopback {
 		return false
 	}
-	return u.Scheme+"://"+u.Host == origin && isLocalName(hostOf(u.Host))
+	return "http://"+u.Host == origin && isLocalName(hostOf(u.Host)) && portOf(u.Host) == portOf(host)
 }
 
 // shareWith tells the browser that a page of origin may read the answer, and
@@ -149,6 +179,14 @@ func hostOf(hostport string) string {
 		host = strings.Trim(hostport, "[]")
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// portOf is the port in a host that may have none.
+func portOf(hostport string) string {
+	if _, port, err := net.SplitHostPort(hostport); err == nil {
+		return port
+	}
+	return "80"
 }
 
 // isLocalName reports whether a host can only mean this machine.

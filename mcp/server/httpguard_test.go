@@ -46,9 +46,13 @@ func TestGuard(t *testing.T) {
 		{"name, open server", false, open, "build.example.org", nil, 403},
 		{"allowed name, open server", false, named, "BUILD.example.org", nil, 200},
 
-		{"local page", true, open, "localhost", header("Origin", "http://localhost:3000"), 200},
-		{"local page by address", true, open, "localhost", header("Origin", "https://127.0.0.1"), 200},
-		{"local page, open server", false, open, "localhost", header("Origin", "http://localhost:3000"), 403},
+		{"own page", true, open, "localhost:8765", header("Origin", "http://localhost:8765"), 200},
+		{"own page by another name", true, open, "localhost:8765", header("Origin", "http://127.0.0.1:8765"), 200},
+		{"own page without a port", true, open, "localhost", header("Origin", "http://127.0.0.1"), 200},
+		{"own page, open server", false, open, "localhost:8765", header("Origin", "http://localhost:8765"), 403},
+		{"page of another port", true, open, "localhost:8765", header("Origin", "http://localhost:3000"), 403},
+		{"page of another scheme", true, open, "localhost:8765", header("Origin", "https://localhost:8765"), 403},
+		{"page of another port, allowed", true, HTTPOptions{Origins: []string{"http://localhost:3000"}}, "localhost:8765", header("Origin", "http://localhost:3000"), 200},
 		{"foreign page", true, open, "localhost", header("Origin", "http://evil.example.com"), 403},
 		{"foreign page that looks local", true, open, "localhost", header("Origin", "http://localhost.evil.example.com"), 403},
 		{"page with a user", true, open, "localhost", header("Origin", "http://localhost@evil.example.com"), 403},
@@ -94,7 +98,7 @@ func TestGuard(t *testing.T) {
 func TestGuardAnswersPreflight(t *testing.T) {
 	t.Parallel()
 	g := newGuard(New(Options{}), true, HTTPOptions{Token: "correct-horse-battery"}, http.NotFoundHandler())
-	for origin, want := range map[string]int{"http://localhost:6274": http.StatusNoContent, "http://evil.example.com": http.StatusForbidden} {
+	for origin, want := range map[string]int{"http://localhost": http.StatusNoContent, "http://localhost:6274": http.StatusForbidden, "http://evil.example.com": http.StatusForbidden} {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodOptions, "/mcp", http.NoBody)
 		r.Host = "localhost"
 		r.Header.Set("Origin", origin)

@@ -131,7 +131,7 @@ func (m *mcpServer) listen(ctx context.Context, named, address, what string) (ne
 
 // settings checks the flags and reads the token.
 func (f httpFlags) settings() (server.HTTPOptions, error) {
-	settings := server.HTTPOptions{Origins: f.origins, Hosts: f.hosts, MaxSessions: f.sessions, SessionTimeout: f.timeout}
+	settings := server.HTTPOptions{Origins: f.origins, Hosts: f.hosts, MaxSessions: f.sessions, SessionTimeout: f.timeout, FromThread: fromCommand}
 	for _, origin := range f.origins {
 		u, err := url.Parse(strings.TrimSuffix(origin, "/"))
 		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != strings.TrimSuffix(origin, "/") {

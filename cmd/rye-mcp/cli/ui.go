@@ -167,11 +167,37 @@ func clientOf(client, server netip.AddrPort) webpage.Client {
 	if from.PID == 0 {
 		return who
 	}
-	who.Thread = process.MarkOf(from.PID) != ""
-	for args := range process.AncestryOf(from.PID) {
-		who.Thread = who.Thread || spawn.IsThread(args)
-	}
+	who.Thread = isOfThread(from.PID)
 	return who
+}
+
+// isOfThread reports whether a process is one of a thread's, as far as it can be known.
+func isOfThread(pid int) bool {
+	if process.MarkOf(pid) != "" {
+		return true
+	}
+	for args := range process.AncestryOf(pid) {
+		if spawn.IsThread(args) {
+			return true
+		}
+	}
+	return false
+}
+
+// fromCommand reports whether a command of a thread has opened a connection. The thread's own process, which asks
+// servers as its signed tools say, is none.
+func fromCommand(client, server netip.AddrPort) bool {
+	from, known := process.ClientOf(client, server)
+	if !known || from.PID == 0 {
+		return false
+	}
+	for args := range process.AncestryOf(from.PID) {
+		if spawn.IsThread(args) {
+			return false
+		}
+		break
+	}
+	return isOfThread(from.PID)
 }
 
 // pageAddress is where a browser finds the page. What stands in the fragment is sent to

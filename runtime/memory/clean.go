@@ -56,8 +56,12 @@ func cleanLine(text string) string { return strings.Join(strings.Fields(cleanTex
 // cleaned is a title and a text within their bounds, without secrets, and how many of
 // those were taken out.
 func cleaned(n memory.New) (title, text string, removed int, err error) {
-	if len(n.Title) > utf8.UTFMax*MaxTitle*4 || len(n.Text) > utf8.UTFMax*MaxText*4 {
-		return "", "", 0, tooLong("entry", len(n.Title)+len(n.Text), "bytes")
+	most := MaxText
+	if n.Kind == memory.Result { // of a file that was exported
+		most = MaxResult
+	}
+	if len(n.Title) > utf8.UTFMax*MaxTitle*4 || len(n.Text) > utf8.UTFMax*most*4 {
+		return "", "", 0, tooLong("entry", len(n.Title)+len(n.Text), "bytes", most)
 	}
 	title, inTitle := withoutSecrets(cleanLine(n.Title), n.Mask)
 	text, inText := withoutSecrets(cleanText(n.Text), n.Mask)
@@ -67,15 +71,15 @@ func cleaned(n memory.New) (title, text string, removed int, err error) {
 	case strings.TrimSpace(text) == "":
 		return "", "", 0, tool.Faultf(tool.CodeBadArguments, "the text is empty").WithHint("Say what later threads should know, and why it is so.")
 	case utf8.RuneCountInString(title) > MaxTitle:
-		return "", "", 0, tooLong("title", utf8.RuneCountInString(title), "characters")
-	case utf8.RuneCountInString(text) > MaxText:
-		return "", "", 0, tooLong("text", utf8.RuneCountInString(text), "characters")
+		return "", "", 0, tooLong("title", utf8.RuneCountInString(title), "characters", most)
+	case utf8.RuneCountInString(text) > most:
+		return "", "", 0, tooLong("text", utf8.RuneCountInString(text), "characters", most)
 	}
 	return title, text, inTitle + inText, nil
 }
 
-func tooLong(what string, n int, unit string) error {
-	return tool.Faultf(tool.CodeBadArguments, "the %s has %d %s; a title has at most %d characters and a text %d", what, n, unit, MaxTitle, MaxText).
+func tooLong(what string, n int, unit string, most int) error {
+	return tool.Faultf(tool.CodeBadArguments, "the %s has %d %s; a title has at most %d characters and a text %d", what, n, unit, MaxTitle, most).
 		WithHint("Keep the fact and its reason; write several facts as several entries.")
 }
 

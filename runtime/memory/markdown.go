@@ -157,14 +157,23 @@ type Brought struct {
 
 // Bring takes the entries of a file in, for a person: one whose key is here is changed to
 // what the file says, the others are written, superseding what the file says they do.
-func (b *Book) Bring(ctx context.Context, entries []Parsed) (done Brought, err error) {
-	keys := map[string]string{} // in the file → here
+func (b *Book) Bring(ctx context.Context, entries []Parsed) (Brought, error) {
+	r := reading{b, map[string]string{}, map[string]bool{}, Brought{}}
 	for _, p := range olderFirst(entries) {
-		if err := b.bring(ctx, p, keys, &done); err != nil {
-			return done, fmt.Errorf("line %d: %w", p.Line, err)
+		if err := r.bring(ctx, p); err != nil {
+			return r.done, fmt.Errorf("line %d: %w", p.Line, err)
 		}
 	}
-	return done, nil
+	return r.done, nil
+}
+
+// reading is how far a file is brought in.
+type reading struct {
+	*Book
+
+	keys map[string]string // in the file → here
+	met  map[string]bool   // keys here of entries that the file has
+	done Brought
 }
 
 // olderFirst puts entries behind those whose place they take.
@@ -193,39 +202,73 @@ func olderFirst(entries []Parsed) []Parsed {
 	return ordered
 }
 
-func (b *Book) bring(ctx context.Context, p Parsed, keys map[string]string, done *Brought) error {
-	here, err := b.among(ctx, []string{p.Key})
+func (r *reading) bring(ctx context.Context, p Parsed) error {
+	here, err := r.among(ctx, []string{p.Key})
 	if err != nil {
 		return err
 	}
 	if k, ok := here[p.Key]; ok {
-		keys[p.Key] = p.Key
-		if k.Kind == p.Kind && k.Title == p.Title && k.Text == p.Text {
-			done.Unchanged++
+		r.keys[p.Key], r.met[p.Key] = p.Key, true
+		return r.change(ctx, k, p)
+	}
+	n := memory.New{Kind: p.Kind, Title: p.Title, Text: p.Text, From: p.source()}
+	if p.SupersededBy != "" {
+		switch key, err := r.historyOf(ctx, n); {
+		case err != nil:
+			return err
+		case key != "": // written, it would hold, for its successor to supersede again
+			r.met[key] = true
+			r.done.Folded++
 			return nil
 		}
-		wrote, err := b.Edit(ctx, p.Key, Change{Kind: &p.Kind, Title: &p.Title, Text: &p.Text})
-		done.Changed++
-		done.Removed += wrote.Removed
-		return err
 	}
-	var old []string
 	for _, key := range p.Supersedes {
-		if now, ok := keys[key]; ok {
-			old = append(old, now)
+		if now, ok := r.keys[key]; ok {
+			n.Supersedes = append(n.Supersedes, now)
 		}
 	}
-	wrote, err := b.Write(ctx, memory.Writer{By: memory.ByPerson}, memory.New{Kind: p.Kind, Title: p.Title, Text: p.Text, Supersedes: old, From: p.source()})
+	wrote, err := r.Write(ctx, memory.Writer{By: memory.ByPerson}, n)
 	if err != nil {
 		return err
 	}
-	if keys[p.Key] = wrote.Key; wrote.Folded {
-		done.Folded++
+	if r.keys[p.Key], r.met[wrote.Key] = wrote.Key, true; wrote.Folded {
+		r.done.Folded++
 	} else {
-		done.Added++
+		r.done.Added++
 	}
-	done.Removed += wrote.Removed
+	r.done.Removed += wrote.Removed
 	return nil
+}
+
+// change makes an entry what the file says of it.
+func (r *reading) change(ctx context.Context, k kept, p Parsed) error {
+	if k.Kind == p.Kind && k.Title == p.Title && k.Text == p.Text {
+		r.done.Unchanged++
+		return nil
+	}
+	wrote, err := r.Edit(ctx, p.Key, Change{Kind: &p.Kind, Title: &p.Title, Text: &p.Text})
+	r.done.Changed++
+	r.done.Removed += wrote.Removed
+	return err
+}
+
+// historyOf is the key of an entry that is history here and has the words of a new one, and that
+// the file has not had yet; empty: there is none.
+func (r *reading) historyOf(ctx context.Context, n memory.New) (string, error) {
+	if r.Seal == nil {
+		return "", nil
+	}
+	e, _, err := r.draft(memory.Writer{By: memory.ByPerson}, n)
+	if err != nil {
+		return "", err
+	}
+	alike, _, err := r.alike(ctx, e)
+	for _, k := range alike {
+		if !k.Current() && !r.met[k.Key] && sameLetters(k.Entry, e.Entry) {
+			return k.Key, err
+		}
+	}
+	return "", err
 }
 
 // source is whom a file names as the writer; empty for what has none, which is the

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/memory"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	entries "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
 
@@ -71,6 +73,38 @@ func TestMarkdownThereAndBack(t *testing.T) {
 	}
 	if found := s.recall("tabs"); found.Count != 1 || !strings.Contains(found.Knowledge, `trust="person"`) {
 		t.Errorf("%+v", found)
+	}
+}
+
+// TestMarkdownAgainElsewhere: a file of another project, where its entries have other keys, adds
+// nothing at its second import, neither what threads returned, however long, nor history.
+func TestMarkdownAgainElsewhere(t *testing.T) {
+	t.Parallel()
+	from := newScene(t)
+	a := from.write(threadWriter("one"), entries.Decision, "Cache", "the cache holds results for one hour")
+	b := from.write(person(), entries.Decision, "Cache", "the cache holds results for a day", a.Key)
+	c := from.write(person(), entries.Decision, "Cache", "the cache holds results for one hour", b.Key) // as at first
+	from.write(person(), entries.Decision, "Cache", "there is no cache", c.Key)
+	from.Returned = returns("three", strings.Repeat("returned ", 1000))
+	if _, err := from.IndexThread(t.Context(), person(), "three"); err != nil {
+		t.Fatal(err)
+	}
+	file := from.export()
+	to := sceneIn(t, filepath.Join(t.TempDir(), "other.db"), place.NewSeal(newKey(t, 2), "there"))
+	if done := to.bring(file); done != (memory.Brought{Added: 5}) {
+		t.Errorf("%+v", done)
+	}
+	want := to.titles()
+	if current := slices.DeleteFunc(slices.Clone(want), func(title string) bool { return strings.HasPrefix(title, "+") }); len(want) != 5 || len(current) != 2 {
+		t.Errorf("%q", want)
+	}
+	for range 2 {
+		if done := to.bring(file); done != (memory.Brought{Folded: 5}) {
+			t.Errorf("again: %+v", done)
+		}
+		if got := to.titles(); !slices.Equal(got, want) {
+			t.Errorf("%q, before %q", got, want)
+		}
 	}
 }
 

@@ -190,8 +190,8 @@ func TestRecallByWordsNeedsMoreThanOne(t *testing.T) {
 	}
 }
 
-// With vectors, what means the same is folded whatever its words, unless a number or a name
-// differs; what means something else is not recalled.
+// With vectors, the writer is told of what means nearly the same whatever its words, and both are
+// kept, for opposites are as near; what means something else is not recalled.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -203,10 +203,7 @@ func TestVectors(t *testing.T) {
 		return memory.Embedded{Model: "m", Vector: v}, nil
 	}
 	a := s.write(threadWriter("one"), entries.Discovery, "Tests", "the suite is slow since every case starts a server")
-	if w := s.write(threadWriter("two"), entries.Discovery, "Suite", "each case launches servers, so that running all takes long"); !w.Folded || w.Key != a.Key {
-		t.Errorf("%+v", w)
-	}
-	if w := s.write(threadWriter("two"), entries.Discovery, "Suite", "each case launches 40 servers, so that running all takes long"); w.Folded {
+	if w := s.write(threadWriter("two"), entries.Discovery, "Suite", "each case launches servers, so that running all takes long"); w.Folded || w.Near != a.Key {
 		t.Errorf("%+v", w)
 	}
 	s.write(threadWriter("one"), entries.Discovery, "Weather", "it rains on mondays")
@@ -258,48 +255,6 @@ func TestRecallLeavesOut(t *testing.T) {
 	refused(t, err, tool.CodeBadArguments)
 }
 
-func TestFold(t *testing.T) {
-	t.Parallel()
-	const text = "The worker must call pg_notify after commit, because the webhooks of the hosted service drop events under load"
-	for name, tt := range map[string]struct {
-		kind        entries.Kind
-		title, text string
-		folds       bool
-	}{
-		"the same":             {entries.Workaround, "Notify by hand", text, true},
-		"other case and marks": {entries.Workaround, "notify, by hand!", strings.ToUpper(text) + ".", true},
-		"another kind":         {entries.Discovery, "Notify by hand", text, true},
-		"slight words":         {entries.Workaround, "Notify by hand", "A worker must call pg_notify after the commit: webhooks of hosted service drop events under load", true},
-		"another number":       {entries.Workaround, "Notify by hand", text + " of 100", false},
-		"denied":               {entries.Workaround, "Notify by hand", strings.Replace(text, "must call", "must never call", 1), false},
-		"another name":         {entries.Workaround, "Notify by hand", strings.Replace(text, "pg_notify", "pg_sleep", 1), false},
-		"another fact":         {entries.Workaround, "Notify by hand", "Listeners reconnect within a second when the proxy restarts", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			first := s.write(threadWriter("one"), entries.Workaround, "Notify by hand", text)
-			second := s.write(threadWriter("two"), tt.kind, tt.title, tt.text)
-			if second.Folded != tt.folds || (second.Key == first.Key) != tt.folds {
-				t.Errorf("%+v", second)
-			}
-			if tt.folds && (!strings.Contains(second.Existing, text) || !strings.Contains(second.Note, first.Key)) {
-				t.Errorf("the writer is not told what stands: %+v", second)
-			}
-		})
-	}
-}
-
-// Two names in the other order make another fact.
-func TestOrderOfNamesIsSubstance(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.write(client(), entries.Decision, "Database", "We chose Postgres over MySQL for the ledger of the shop")
-	if w := s.write(client(), entries.Decision, "Database", "We chose MySQL over Postgres for the ledger of the shop"); w.Folded {
-		t.Errorf("%+v", w)
-	}
-}
-
 func TestSupersede(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -321,6 +276,33 @@ func TestSupersede(t *testing.T) {
 	// History can be said again.
 	if w := s.write(threadWriter("five"), entries.Decision, "Cache A", "the cache holds results for one hour in memory", c.Key); w.Folded || w.Key == a.Key {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestSupersedeNearlyTheSame: an entry that takes the place of one with nearly or just its words
+// is another one; that stays as history, and holds again when the new one is forgotten.
+func TestSupersedeNearlyTheSame(t *testing.T) {
+	t.Parallel()
+	const text = "The server clock offset is -5 hours"
+	for name, now := range map[string]string{"a sign": "The server clock offset is 5 hours", "case": strings.ToLower(text), "nothing": text} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			old := s.write(person(), entries.Constraint, "Timezone", text)
+			w := s.write(person(), entries.Constraint, "Timezone", now, old.Key)
+			if w.Key == old.Key || !slices.Equal(w.Superseded, []string{old.Key}) {
+				t.Fatalf("%+v", w)
+			}
+			if e, err := s.Get(t.Context(), old.Key); err != nil || e.Text != text || e.SupersededBy != w.Key || len(e.Supersedes) != 0 {
+				t.Errorf("%+v %v", e, err)
+			}
+			if gone, err := s.Forget(t.Context(), person(), w.Key); err != nil || !slices.Equal(gone.Revived, []string{old.Key}) {
+				t.Errorf("%+v %v", gone, err)
+			}
+			if e, err := s.Get(t.Context(), old.Key); err != nil || e.Text != text || !e.Current() {
+				t.Errorf("%+v %v", e, err)
+			}
+		})
 	}
 }
 

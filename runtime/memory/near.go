@@ -5,15 +5,111 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
 
-// Bounds of what counts as the same, chosen so that a changed word of substance is
-// enough to keep two entries apart: what is folded is lost but for the answer.
+// Bounds of what is told to be near: what may say the same in other words, or the opposite.
 const (
-	sameWords   = 0.85 // of the words, without those that carry little
-	samePairs   = 0.6  // of the pairs of neighbours among them
-	sameMeaning = 0.95 // cosine of the vectors
+	nearWords   = 0.7  // of the words of both, without those that carry little
+	nearMeaning = 0.95 // cosine of the vectors
 )
+
+// sameSaying reports whether two entries say the same in the same words, whatever their
+// kinds. What is folded is lost but for the answer, so that any other word, sign, order or
+// title keeps entries apart: no measure of likeness tells "allowed" from "forbidden".
+func sameSaying(a, b memory.Entry) bool {
+	return slices.Equal(saying(a.Title), saying(b.Title)) && slices.Equal(saying(a.Text), saying(b.Text))
+}
+
+// saying is what a text says, word by word, without what makes no difference: spaces, case,
+// articles, commas and the mark at its end.
+func saying(text string) (said []string) {
+	loud := isLoud(text)
+	for line := range strings.Lines(text) {
+		begins := true
+		for field := range strings.FieldsSeq(line) {
+			word := field
+			if stem := withoutMark(field, ",;:"); !denies(strings.ToLower(stem)) { // "no, retries" are not "no retries"
+				word = stem
+			}
+			if !empty(cased(field, begins, loud)) {
+				said = append(said, cased(word, begins, loud))
+			}
+			begins = endsSentence(field)
+		}
+	}
+	if len(said) == 0 { // a grade "A" is no article
+		return strings.Fields(text)
+	}
+	last := &said[len(said)-1]
+	*last = withoutMark(*last, ".!")
+	return said
+}
+
+// isLoud reports whether a text is a sentence in capitals alone, in which case says nothing.
+func isLoud(text string) bool {
+	const sentence = 20 // letters; a shorter text may be a flag or a unit
+	letters := 0
+	for _, r := range text {
+		if unicode.IsLower(r) {
+			return false
+		}
+		if unicode.IsUpper(r) {
+			letters++
+		}
+	}
+	return letters >= sentence
+}
+
+// withoutMark is a word without one mark at its end, unless that is of the word itself, as in
+// a path of dots.
+func withoutMark(word, marks string) string {
+	last, size := utf8.DecodeLastRuneInString(word)
+	stem := word[:len(word)-size]
+	if before, _ := utf8.DecodeLastRuneInString(stem); stem == "" || !strings.ContainsRune(marks, last) || strings.ContainsRune("./,;:!?", before) {
+		return word
+	}
+	return stem
+}
+
+// cased is a word in small letters, unless its case may be what it says: that of units,
+// flags, versions and identifiers.
+func cased(word string, begins, loud bool) string {
+	small := strings.ToLower(word)
+	_, first := utf8.DecodeRuneInString(word)
+	rest := word[first:]
+	if loud || begins && (rest != "" || small == "a") && rest == strings.ToLower(rest) {
+		return small
+	}
+	letters := 0
+	for _, r := range word {
+		if unicode.IsDigit(r) {
+			return word
+		}
+		if unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	if letters <= shortWord || strings.ContainsFunc(rest, unicode.IsUpper) && strings.ContainsFunc(word, unicode.IsLower) {
+		return word
+	}
+	return small
+}
+
+// shortWord is how many letters a word has that is more often a name than a word.
+const shortWord = 2
+
+// empty reports whether a word says nothing by itself.
+func empty(word string) bool {
+	switch word {
+	case "a", "an", "the", "is", "are", "because":
+		return true
+	}
+	return false
+}
+
+func endsSentence(field string) bool { return strings.ContainsAny(field[len(field)-1:], ".!?:") }
 
 // wordsOf are the words of a text in small letters: runs of letters and digits, with what
 // joins parts of a name within them.
@@ -50,10 +146,10 @@ func denies(word string) bool {
 	return false
 }
 
-// wording is what two texts are compared by.
+// wording is how near two texts are by their words.
 type wording struct {
-	words []string // of substance, in order
-	facts []string // words that must be the same, in order: numbers, names, denials
+	words []string // of substance
+	facts []string // numbers, names, denials
 }
 
 func wordingOf(text string) (w wording) {
@@ -83,16 +179,14 @@ func namesOf(text string) map[string]bool {
 					names[w] = true
 				}
 			}
-			begins = strings.ContainsAny(field[len(field)-1:], ".!?:")
+			begins = endsSentence(field)
 		}
 	}
 	return names
 }
 
-// sameFact reports whether two texts say the same by their words.
-func (w wording) sameFact(other wording) bool {
-	return w.comparable(other) && overlap(w.words, other.words) >= sameWords && overlap(pairs(w.words), pairs(other.words)) >= samePairs
-}
+// near reports whether two texts have nearly the same words.
+func (w wording) near(other wording) bool { return overlap(w.words, other.words) >= nearWords }
 
 // touches reports whether an entry has enough words in common with a question to be worth
 // telling: the longer a question, the more, for a whole directive has a word in common with
@@ -135,21 +229,6 @@ func singular(word string) string {
 		return strings.TrimSuffix(word, "s")
 	}
 	return word
-}
-
-// comparable reports whether nothing of substance is known to differ.
-func (w wording) comparable(other wording) bool { return slices.Equal(w.facts, other.facts) }
-
-// pairs are the neighbours in a list.
-func pairs(words []string) []string {
-	if len(words) < 2 {
-		return words
-	}
-	all := make([]string, len(words)-1)
-	for i := range all {
-		all[i] = words[i] + " " + words[i+1]
-	}
-	return all
 }
 
 // overlap is how much of two lists is in both, from 0 to 1, whatever the order.

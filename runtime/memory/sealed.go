@@ -131,5 +131,6 @@ func keyOf(place string, kind memory.Kind, title, text string, again int) string
 
 const keyBytes = 8
 
-// normal is a text without what makes no difference: case, punctuation, spaces.
+// normal are the words of a text that its key is made of. Texts that say something else can
+// have the same.
 func normal(text string) string { return strings.Join(wordsOf(text), " ") }

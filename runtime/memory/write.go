@@ -106,7 +106,11 @@ func mayChange(by memory.Writer, e memory.Entry) error {
 // put stores an entry in the place of others, or folds it into one that says the same. The
 // caller has the lock.
 func (b *Book) put(ctx context.Context, e kept, old []kept) (memory.Wrote, error) {
-	same, err := b.sameAs(ctx, e, old)
+	alike, free, err := b.alike(ctx, e)
+	if err != nil {
+		return memory.Wrote{}, err
+	}
+	same, near, err := b.sameAs(ctx, e, alike, old)
 	if err != nil {
 		return memory.Wrote{}, err
 	}
@@ -116,16 +120,18 @@ func (b *Book) put(ctx context.Context, e kept, old []kept) (memory.Wrote, error
 	if err := b.roomFor(ctx, e.Writer()); err != nil {
 		return memory.Wrote{}, err
 	}
-	if e.Key, err = b.freeKey(ctx, e); err != nil {
-		return memory.Wrote{}, err
-	}
+	e.Key = free
 	for _, k := range old {
 		e.Supersedes = append(e.Supersedes, k.Key)
 	}
 	if err := b.store(ctx, append(supersededBy(old, e.Key), e)...); err != nil {
 		return memory.Wrote{}, err
 	}
-	return memory.Wrote{Key: e.Key, Superseded: e.Supersedes}, nil
+	wrote := memory.Wrote{Key: e.Key, Superseded: e.Supersedes}
+	if near != nil {
+		wrote.Near = near.Key
+	}
+	return wrote, nil
 }
 
 // supersededBy are entries as history.
@@ -137,20 +143,18 @@ func supersededBy(old []kept, key string) []kept {
 	return all
 }
 
-// freeKey is the key of an entry. Another entry may have it that was edited since, or is
-// history.
-func (b *Book) freeKey(ctx context.Context, e kept) (string, error) {
-	for again := 0; ; again++ {
-		key := keyOf(e.place, e.Kind, e.Title, e.Text, again)
-		found, err := b.among(ctx, []string{key})
-		if k, taken := found[key]; err != nil || !taken || sameText(k.Entry, e.Entry) && k.Current() {
-			return key, err // what nobody vouches for makes room
+// alike are the entries, history too, whose keys are made of the same words as that of a new
+// one, and the key that is free for it. What nobody vouches for makes room.
+func (b *Book) alike(ctx context.Context, e kept) (all []kept, free string, err error) {
+	for {
+		free = keyOf(e.place, e.Kind, e.Title, e.Text, len(all))
+		found, err := b.among(ctx, []string{free})
+		k, taken := found[free]
+		if err != nil || !taken {
+			return all, free, err
 		}
+		all = append(all, k)
 	}
-}
-
-func sameText(a, b memory.Entry) bool {
-	return normal(a.Title) == normal(b.Title) && normal(a.Text) == normal(b.Text)
 }
 
 // roomFor refuses a thread that writes without end.
@@ -236,26 +240,38 @@ func saidKey(key string, id thread.ID) string { return key + "/" + string(id) }
 // nearest is how many entries are compared with a new one.
 const nearest = 12
 
-// sameAs finds the entry that says what a new one says: by normalized text, by vector, or
-// by words. Those whose place the new one takes are not meant.
-func (b *Book) sameAs(ctx context.Context, e kept, but []kept) (*kept, error) {
-	candidates, err := b.candidates(ctx, e)
+// sameAs finds the entry that says what a new one says, and otherwise one that is near: by
+// words, or by vector. Those whose place the new one takes are not meant.
+func (b *Book) sameAs(ctx context.Context, e kept, alike, but []kept) (same, near *kept, err error) {
+	candidates, err := b.candidates(ctx, e, alike)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	is := wordingOf(words(e.Entry))
 	for _, c := range candidates {
 		k := c.kept
-		if !k.Current() || k.Kind == memory.Result || slices.ContainsFunc(but, func(o kept) bool { return o.Key == k.Key }) {
+		if !k.Current() || slices.ContainsFunc(but, func(o kept) bool { return o.Key == k.Key }) {
 			continue
 		}
-		other := wordingOf(words(k.Entry))
-		near := k.Kind == e.Kind && (is.sameFact(other) || is.comparable(other) && c.cosine >= sameMeaning)
-		if normal(k.Text) == normal(e.Text) || near {
-			return &k, nil
+		if k.Kind == memory.Result || e.Kind == memory.Result { // what was returned is the same to the letter, or another
+			if sameLetters(k.Entry, e.Entry) {
+				return &k, nil, nil
+			}
+			continue
+		}
+		if sameSaying(k.Entry, e.Entry) {
+			return &k, nil, nil
+		}
+		if near == nil && (c.cosine >= nearMeaning || is.near(wordingOf(words(k.Entry)))) {
+			near = &k
 		}
 	}
-	return nil, nil
+	return nil, near, nil
+}
+
+// sameLetters reports whether two entries are the same to the letter.
+func sameLetters(a, b memory.Entry) bool {
+	return a.Kind == b.Kind && a.Title == b.Title && a.Text == b.Text
 }
 
 // candidate is an entry that may say the same.
@@ -264,22 +280,20 @@ type candidate struct {
 	cosine float64 // 0 where vectors were not compared
 }
 
-// candidates are the entries nearest to a new one, and the one that has its key.
-func (b *Book) candidates(ctx context.Context, e kept) ([]candidate, error) {
+// candidates are the entries that are alike, and those nearest to a new one.
+func (b *Book) candidates(ctx context.Context, e kept, alike []kept) ([]candidate, error) {
 	answer, err := b.Index.Query(ctx, rag.Query{
 		Namespace: Namespace, Text: words(e.Entry), Vector: e.vector, Model: e.model, Limit: nearest, MinFloor: -1, Project: e.place, Where: current(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	keys := []string{keyOf(e.place, e.Kind, e.Title, e.Text, 0)}
-	near := map[string]float64{}
+	var keys []string
+	cosines := map[string]float64{}
 	for _, h := range answer.Hits {
-		if !slices.Contains(keys, h.Key) {
-			keys = append(keys, h.Key)
-		}
+		keys = append(keys, h.Key)
 		if h.By != rag.ByText {
-			near[h.Key] = h.Score
+			cosines[h.Key] = h.Score
 		}
 	}
 	found, err := b.among(ctx, keys)
@@ -287,9 +301,13 @@ func (b *Book) candidates(ctx context.Context, e kept) ([]candidate, error) {
 		return nil, err
 	}
 	var all []candidate
+	for _, k := range alike {
+		all = append(all, candidate{k, cosines[k.Key]})
+		delete(found, k.Key)
+	}
 	for _, key := range keys {
 		if k, ok := found[key]; ok {
-			all = append(all, candidate{k, near[key]})
+			all = append(all, candidate{k, cosines[key]})
 		}
 	}
 	return all, nil

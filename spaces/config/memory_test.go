@@ -90,8 +90,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestAttackMemorySettings: a repository switches memory on, has the person's texts and key sent to a host of its own, and its database written elsewhere. None of it counts;
-// that file, keychain and command are the user's alone even where its settings are accepted.
+// TestAttackMemorySettings: a repository switches memory on, has the person's texts and key sent to a host of its own, and its database written elsewhere. None of it counts
+// until the person accepts its settings; that file, keychain and command are the user's alone even then.
 func TestAttackMemorySettings(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
@@ -123,6 +123,10 @@ func TestAttackMemorySettings(t *testing.T) {
 	only, _ := spaces(t, map[string]string{"project/agent/memory.yaml": "enabled: true\n"})
 	if got, _, err := only.Read().Memory(); err != nil || got.Enabled {
 		t.Errorf("switched on by a stranger: %+v, %v", got, err)
+	}
+	switched, _ := accepted(t, map[string]string{"project/agent/memory.yaml": "enabled: true\n"})
+	if got, _, err := switched.Read().Memory(); err != nil || !got.Enabled {
+		t.Errorf("switched on by whom the person accepts: %+v, %v", got, err)
 	}
 	strict, _ := spaces(t, map[string]string{"user/agent/memory.yaml": usersMemory, "project/agent/memory.yaml": "recall: {limit: 2, min_floor: 0.6}\nembedding: {batch: 8}\n"})
 	if got, _, err := strict.Read().Memory(); err != nil || got.Recall.Limit != 2 || got.Recall.MinFloor != 0.6 || got.Embedding.Batch != 8 {

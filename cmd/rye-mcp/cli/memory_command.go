@@ -184,8 +184,8 @@ func tellDamaged(sys System, n int) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(sys.Stderr, "Warning: %d %s not signed by your state key for this project and is never recalled; rye-mcp memory forget --damaged removes what there is of that\n",
-		n, verb(n, "entry is", "entries are"))
+	_, err := fmt.Fprintf(sys.Stderr, "Warning: %d %s not signed by your state key for this project and %s never recalled; rye-mcp memory forget --damaged removes what there is of that\n",
+		n, verb(n, "entry is", "entries are"), verb(n, "is", "are"))
 	return err
 }
 

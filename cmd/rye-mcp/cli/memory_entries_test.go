@@ -55,7 +55,7 @@ func TestEntriesOfAClient(t *testing.T) {
 	}
 }
 
-// TestAttackProjectBringsEntries: a project brings settings that switch memory on, and a memory file with entries that somebody else has signed.
+// TestAttackProjectBringsEntries: a project brings settings that switch memory on, which nobody has accepted, and a memory file with entries that somebody else has signed.
 // Its settings count for nothing, its file is never opened, and once the user has switched memory on their own entries go into a file of their own.
 func TestAttackProjectBringsEntries(t *testing.T) {
 	t.Parallel()

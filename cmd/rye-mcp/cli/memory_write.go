@@ -30,9 +30,9 @@ func newMemoryAddCommand(sys System, opts *options) *cobra.Command {
 		Short: "Note something for later threads",
 		Long: fmt.Sprintf(`Note something for later threads: a title of at most %d characters and a text of at
 most %d. Without TEXT, or with -, the text is read from standard input. What says the
-same as an entry that there is becomes part of that one.`, remembered.MaxTitle, remembered.MaxText),
+same as an entry that there is, in the same words, becomes part of that one.`, remembered.MaxTitle, remembered.MaxText),
 		Example: `  rye-mcp memory add --kind constraint "Node 20" "Production runs Node 20; nothing newer is available there."
-  rye-mcp memory add --kind decision "Ids are UUIDs" - --supersedes 3f9a61c2d07be854 < why.txt`,
+  rye-mcp memory add --kind decision "Ids are UUIDs" - --supersedes 3f9a < why.txt`,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: shows(func(cmd *cobra.Command, args []string) error {
 			n.Kind, n.Title = memtools.Kind(kind), args[0]
@@ -44,6 +44,9 @@ same as an entry that there is becomes part of that one.`, remembered.MaxTitle, 
 				return err
 			}
 			return withOwnEntries(cmd.Context(), sys, *opts, func(ctx context.Context, _ *project, b *remembered.Book) error {
+				if n.Supersedes, err = wholeKeys(ctx, b, n.Supersedes); err != nil {
+					return err
+				}
 				wrote, err := b.Write(ctx, person(), n)
 				if err != nil {
 					return err
@@ -94,17 +97,42 @@ func readWithin(r io.Reader, most int64) ([]byte, error) {
 	return data, err
 }
 
+// wholeKeys are keys that may be shortened, as they are.
+func wholeKeys(ctx context.Context, b *remembered.Book, given []string) ([]string, error) {
+	keys := make([]string, len(given))
+	for i, key := range given {
+		e, err := b.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = e.Key
+	}
+	return keys, nil
+}
+
 // tellWrote says what became of an entry.
 func tellWrote(sys System, done string, w memtools.Wrote) error {
 	line := done + " as " + w.Key
-	switch {
-	case w.Folded:
+	if w.Folded {
 		line = "stands already: " + w.Key
-	case len(w.Superseded) > 0:
+	}
+	if len(w.Superseded) > 0 {
 		line += ", in the place of " + strings.Join(w.Superseded, ", ")
 	}
+	if w.Folded {
+		line += fmt.Sprintf("\n\n%s\n\nif yours says something else: --supersedes %s", plain.Lines(w.Existing), w.Key)
+	}
 	_, err := fmt.Fprintln(sys.Stdout, line)
-	return errors.Join(err, tellRemoved(sys, w.Removed), tellNote(sys, w))
+	return errors.Join(err, tellRemoved(sys, w.Removed), tellNear(sys, w.Near), tellNote(sys, w))
+}
+
+// tellNear names an entry that may be the same fact, or contradict it.
+func tellNear(sys System, key string) error {
+	if key == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(sys.Stderr, "Warning: %s says nearly the same, or the opposite, and both stand; if yours takes its place, add it again with --supersedes %[1]s\n", key)
+	return err
 }
 
 func tellRemoved(sys System, n int) error {

@@ -39,8 +39,10 @@ type Wrote struct {
 	Key string `json:"key"`
 	// Folded says that an entry said the same already: Key is its key, and Existing what
 	// it says.
-	Folded     bool     `json:"folded,omitempty"`
-	Existing   string   `json:"existing,omitempty"`
+	Folded   bool   `json:"folded,omitempty"`
+	Existing string `json:"existing,omitempty"`
+	// Near is the key of an entry that says nearly the same, or its opposite.
+	Near       string   `json:"near,omitempty"`
 	Superseded []string `json:"superseded,omitempty"`
 	Removed    int      `json:"secrets_removed,omitempty"`
 	Note       string   `json:"note,omitempty"`

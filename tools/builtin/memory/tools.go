@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -102,7 +103,12 @@ func (d Deps) write(ctx context.Context, env tool.Env, in writeInput) (any, erro
 	if err != nil {
 		return answer(nil, err)
 	}
-	return answer(m.Write(ctx, by, New{Kind: in.Kind, Title: in.Title, Text: in.Text, Supersedes: in.Supersedes, Mask: env.Mask}))
+	wrote, err := m.Write(ctx, by, New{Kind: in.Kind, Title: in.Title, Text: in.Text, Supersedes: in.Supersedes, Mask: env.Mask})
+	if wrote.Near != "" {
+		note := fmt.Sprintf("%s says nearly the same, or the opposite, and both stand; if yours takes its place, write it again with supersedes: [%[1]s]", wrote.Near)
+		wrote.Note = strings.TrimSuffix(note+"; "+wrote.Note, "; ")
+	}
+	return answer(wrote, err)
 }
 
 type recallInput struct {

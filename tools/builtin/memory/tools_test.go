@@ -20,6 +20,7 @@ type asked struct {
 	new      memory.New
 	by       memory.Writer
 	answer   memory.Recalled
+	wrote    memory.Wrote
 }
 
 func (a *asked) Recall(_ context.Context, q memory.Question) (memory.Recalled, error) {
@@ -29,7 +30,7 @@ func (a *asked) Recall(_ context.Context, q memory.Question) (memory.Recalled, e
 
 func (a *asked) Write(_ context.Context, by memory.Writer, n memory.New) (memory.Wrote, error) {
 	a.by, a.new = by, n
-	return memory.Wrote{Key: "k"}, nil
+	return a.wrote, nil
 }
 
 // tools are those over a memory; nil: it is off.
@@ -108,6 +109,25 @@ func TestRecallAsksForTheDirective(t *testing.T) {
 			t.Errorf("%s is taken", args)
 		} else if f, ok := errors.AsType[*tool.Fault](err); !ok || f.Code != tool.CodeBadArguments {
 			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// TestWriteTellsOfNear: a thread whose entry is near to another is told which, and what to do.
+func TestWriteTellsOfNear(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		wrote memory.Wrote
+		want  string
+	}{
+		{memory.Wrote{Key: "k"}, ""},
+		{memory.Wrote{Key: "k", Note: "no vector"}, "no vector"},
+		{memory.Wrote{Key: "k", Near: "old"}, "old says nearly the same, or the opposite, and both stand; if yours takes its place, write it again with supersedes: [old]"},
+		{memory.Wrote{Key: "k", Near: "old", Note: "no vector"}, "write it again with supersedes: [old]; no vector"},
+	} {
+		got, err := tools(&asked{wrote: tt.wrote})[memory.WriteID].Call(t.Context(), tool.Env{ThreadID: "one"}, json.RawMessage(`{"kind":"decision","title":"T","text":"x"}`))
+		if w, ok := got.(memory.Wrote); err != nil || !ok || w.Near != tt.wrote.Near || !strings.HasSuffix(w.Note, tt.want) || (w.Note == "") != (tt.want == "") {
+			t.Errorf("%+v: %+v, %v", tt.wrote, got, err)
 		}
 	}
 }

@@ -234,10 +234,18 @@ func (a *account) told() Range {
 		r.Covers = fmt.Sprintf("what %s used themselves, each call of a model counted when it was made and under the model that was asked", counted(sum.Threads, "thread"))
 	}
 	if sum.Deleted > 0 {
-		r.Covers += fmt.Sprintf("; %d of them were deleted and count on the day of their start", sum.Deleted)
+		r.Covers += "; " + deleted(sum.Deleted)
 	}
 	if a.unknown > 0 {
 		r.Covers += fmt.Sprintf("; %s of deleted threads that nobody can name", a.unknown)
 	}
 	return r
+}
+
+// deleted tells where threads that are gone are counted.
+func deleted(n int) string {
+	if n == 1 {
+		return "1 of them was deleted and counts on the day of its start"
+	}
+	return fmt.Sprintf("%d of them were deleted and count on the day of their start", n)
 }

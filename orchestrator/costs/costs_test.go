@@ -173,7 +173,7 @@ func TestDeleted(t *testing.T) {
 		s.want(costs.Request{By: costs.Directive, Exact: exact}, "(deleted) 0/0/0 100; a 2/0/2 12; all 2/0/2 112")
 		table, err := s.costs.Table(s.ctx, costs.Request{By: costs.Model, Exact: exact})
 		s.noError(err)
-		if table.Total.Deleted != 1 || !strings.Contains(table.Covers, "1 of them were deleted") || !strings.Contains(table.Covers, "$0.0001 of deleted threads") {
+		if table.Total.Deleted != 1 || !strings.Contains(table.Covers, "1 of them was deleted and counts on the day of its start") || !strings.Contains(table.Covers, "$0.0001 of deleted threads") {
 			t.Errorf("it covers %q", table.Covers)
 		}
 	}

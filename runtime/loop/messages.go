@@ -156,7 +156,10 @@ func (r reader) unreadWarning(ctx context.Context) (warnings []string) {
 	if err != nil || rec.Unread == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d messages to this thread were not read; if it is resumed, they are", rec.Unread)}
+	if rec.Unread == 1 {
+		return []string{"1 message to this thread was not read; if it is resumed, it reads that"}
+	}
+	return []string{fmt.Sprintf("%d messages to this thread were not read; if it is resumed, it reads them", rec.Unread)}
 }
 
 // element is what the text of a message stands in, see [transcript.TextBegins].

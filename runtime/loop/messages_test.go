@@ -135,7 +135,7 @@ func TestMessageBeforeTheEnd(t *testing.T) {
 			if err != nil || rec.Status != thread.Completed {
 				t.Fatalf("%s %+v, %v", rec.Status, rec.Outcome, err)
 			}
-			late := strings.Contains(strings.Join(rec.Outcome.Warnings, " "), "1 messages to this thread were not read")
+			late := strings.Contains(strings.Join(rec.Outcome.Warnings, " "), "1 message to this thread was not read")
 			if late != (turns == 1) || rec.Cost.Turns != turns || (rec.Outcome.Result == "done") != late {
 				t.Errorf("%+v after %d turns", rec.Outcome, rec.Cost.Turns)
 			}

@@ -225,8 +225,8 @@ func (m migration) tell(done migrated) error {
 	if m.dryRun {
 		verb = "would move"
 	}
-	_, err := fmt.Fprintf(m.sys.Stdout, "%s %s (%s, %d rows) and the records of %d from %s to %s\n", verb,
-		counted(int(done.Content.Threads), "thread"), thread.Micros(done.Content.Spend), done.Content.Rows, done.Records, done.From, done.To)
+	_, err := fmt.Fprintf(m.sys.Stdout, "%s %s (%s, %s) and the records of %d from %s to %s\n", verb,
+		counted(int(done.Content.Threads), "thread"), thread.Micros(done.Content.Spend), counted(int(done.Content.Rows), "row"), done.Records, done.From, done.To)
 	if err != nil || done.Kept == "" {
 		return err
 	}

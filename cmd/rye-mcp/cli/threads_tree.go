@@ -63,7 +63,7 @@ func showTree(ctx context.Context, sys System, opts options, flags listFlags) er
 		err = writeTree(newDisplay(sys, opts), b.Rows, redraws(sys, sys.Stdout), sys.Now())
 	}
 	if b.Omitted > 0 && flags.parent == "" && !flags.active {
-		_, _ = fmt.Fprintf(sys.Stderr, "%d threads that ended earlier are not shown; rye-mcp threads list --all lists them\n", b.Omitted)
+		_, _ = fmt.Fprintf(sys.Stderr, "%s that ended earlier %s not shown; rye-mcp threads list --all lists all\n", counted(b.Omitted, "thread"), verb(b.Omitted, "is", "are"))
 	}
 	return err
 }

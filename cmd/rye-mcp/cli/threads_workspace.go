@@ -203,7 +203,7 @@ func agreeToApply(ctx context.Context, sys System, p *project, r *changeset.Requ
 	}
 	question, otherwise := fmt.Sprintf("Apply %s to %s?", counted(count, "changed file"), p.path), "rye-mcp threads apply "+string(r.ThreadID)+" --yes"
 	if protected > 0 && !belowThread(sys) {
-		question = fmt.Sprintf("%d of them ask for you. %s", protected, question)
+		question = fmt.Sprintf("%d of them %s for you. %s", protected, verb(protected, "asks", "ask"), question)
 		otherwise += " --protected"
 	}
 	agreed, err := confirm(sys, question, otherwise)

@@ -98,7 +98,7 @@ func (c call) query(ctx context.Context, in queryInput) (any, error) {
 		out.Results = []Hit{}
 	}
 	if n := out.OtherModel + out.NoVector; n > 0 {
-		out.add(fmt.Sprintf("%d of %d texts have no vector of this model and were searched by words alone; rye/rag/reindex embeds them", n, out.Rows))
+		out.add(fmt.Sprintf("texts without a vector of this model, which were searched by words alone: %d of %d; rye/rag/reindex embeds them", n, out.Rows))
 	}
 	return out, nil
 }

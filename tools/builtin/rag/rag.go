@@ -318,7 +318,7 @@ func spentOf(v Vectors) spent {
 		s.Cost = v.Cost.String()
 	}
 	if v.Cut > 0 {
-		s.add(fmt.Sprintf("of %d texts, which are too long for the model, the vector is of the beginning", v.Cut))
+		s.add(fmt.Sprintf("texts that are too long for the model, so that the vector is of the beginning: %d", v.Cut))
 	}
 	return s
 }

@@ -10,14 +10,36 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/tools/confine/confinetest"
 	"github.com/rye-mcp/rye-mcp/tools/confine/inside"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
+
+// terminalVariable has the tests run a command on the terminal that they were started on, confined as it says.
+const terminalVariable = "RYE_TEST_TERMINAL"
+
+// onTerminal runs a command that writes to the terminal of this process.
+func onTerminal(mode Mode) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	command := process.Command{Path: "sh", Args: []string{"-c", "echo x > /dev/tty && echo ESCAPED"}, Dir: "/", Env: process.ToolEnv(os.Environ())}
+	if _, err := (&Confiner{Self: self}).Apply(context.Background(), mode, Policy{}, &command); err != nil {
+		return err
+	}
+	result, err := process.Run(context.Background(), command)
+	_, writeErr := os.Stdout.Write(append(result.Stdout, result.Stderr...))
+	return errors.Join(err, writeErr)
+}
 
 // hiddenVariable has the tests run with their memory hidden, as the program does.
 const hiddenVariable = "RYE_TEST_HIDDEN"
@@ -28,6 +50,12 @@ func TestMain(m *testing.M) {
 		if err := process.HideMemory(); err != nil {
 			panic(err)
 		}
+	}
+	if mode := os.Getenv(terminalVariable); mode != "" {
+		if err := onTerminal(Mode(mode)); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -189,6 +217,60 @@ func TestAttackConfined(t *testing.T) {
 				t.Errorf("the attempt fails where nothing is confined: %s, %v", free.Stderr, err)
 			}
 		})
+	}
+}
+
+// TestAttackTerminals: a command writes to the terminals of the person, where it could read what is typed. It has terminals of its own, and they work.
+func TestAttackTerminals(t *testing.T) {
+	t.Parallel()
+	c, p := confiner(t), newPlace(t)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminal can be made here: ", err)
+	}
+	defer func() { _ = master.Close() }()
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := p.run(c, fmt.Sprintf("ls /dev/pts; echo x > /dev/pts/%d && echo ESCAPED", number))
+	if string(got.Stdout) != "ptmx\n" {
+		t.Errorf("%s%s", got.Stdout, got.Stderr)
+	}
+	if _, err := exec.LookPath("script"); err != nil {
+		return
+	}
+	if got := p.run(c, "script -qec 'tty; stty size' /dev/null"); !strings.Contains(string(got.Stdout), "/dev/pts/0") {
+		t.Errorf("no terminal of its own: %s%s", got.Stdout, got.Stderr)
+	}
+}
+
+// TestAttackOwnTerminal: a command writes to the terminal on which the server was started, as that of an editor's.
+func TestAttackOwnTerminal(t *testing.T) {
+	t.Parallel()
+	program := confiner(t).Self
+	for mode, want := range map[Mode]string{Off: "ESCAPED\n", Required: ""} {
+		master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Skip("no terminal can be made here: ", err)
+		}
+		defer func() { _ = master.Close() }()
+		number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+		if err = errors.Join(err, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)); err != nil {
+			t.Fatal(err)
+		}
+		terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = terminal.Close() }()
+		cmd := exec.Command(program)
+		cmd.Env, cmd.Stdin = append(os.Environ(), terminalVariable+"="+string(mode)), terminal
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		said, err := cmd.Output()
+		if err != nil || !strings.HasPrefix(string(said), want) || want == "" && strings.Contains(string(said), "ESCAPED") {
+			t.Errorf("%s: %s, %v", mode, said, err)
+		}
 	}
 }
 

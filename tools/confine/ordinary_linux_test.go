@@ -39,7 +39,7 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ tests, hidden string }{
-		"seen": {"TestWhatACommandMay|TestAttackConfined|TestAttackNetwork|TestCredentials", ""},
+		"seen": {"TestWhatACommandMay|TestAttackConfined|TestAttackTerminals|TestAttackBelowTheMounts|TestAttackNetwork|TestCredentials", ""},
 		// As the program runs. Some attempts, on the process that starts them, fail then anyway.
 		"hidden": {"TestWhatACommandMay|TestAttackNetwork|TestCredentials", "1"},
 	} {

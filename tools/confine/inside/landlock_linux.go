@@ -24,7 +24,7 @@ const (
 )
 
 // devices may be written everywhere: nothing is kept in them.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/urandom"}
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", pseudoTerminals, "/dev/random", "/dev/urandom"}
 
 // LandlockVersion is that of the kernel's interface; 0 when there is none.
 func LandlockVersion() int {

@@ -32,6 +32,9 @@ func become(spec string, command, environ []string) error {
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
 		return err
 	}
+	if err := leaveTerminal(); err != nil {
+		return fmt.Errorf("leave the terminal: %w", err)
+	}
 	if s.Namespaces {
 		if err := mapUser(s.User, s.Group); err != nil {
 			return fmt.Errorf("users: %w", err)

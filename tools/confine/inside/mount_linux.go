@@ -29,7 +29,31 @@ func (s Spec) mount() error {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
 	}
+	if err := ownTerminals(); err != nil {
+		return fmt.Errorf("terminals: %w", err)
+	}
 	return enterAgain()
+}
+
+// ownTerminals puts pseudo-terminals of this process's own in the place of those of the person, whose windows
+// whoever can write there can read. Where that cannot be done they are hidden.
+func ownTerminals() error {
+	err := unix.Mount("devpts", pseudoTerminals, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+	if err != nil {
+		return hide(pseudoTerminals)
+	}
+	return nil
+}
+
+const pseudoTerminals = "/dev/pts"
+
+// leaveTerminal gives up the terminal that this process was started on, which it could write to as /dev/tty.
+func leaveTerminal() error {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil // it has none
+	}
+	return errors.Join(unix.IoctlSetInt(fd, unix.TIOCNOTTY, 0), unix.Close(fd))
 }
 
 // enterAgain goes into the folder of this process by its path: the process stands below the mounts until then, where

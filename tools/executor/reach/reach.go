@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -79,10 +81,11 @@ func (r *Reach) apply(ctx context.Context, s Settings, env tool.Env, d declarati
 	if err := r.makeProtected(root); err != nil {
 		return err
 	}
+	writable := append([]string{root, r.Temp, cache}, r.inHome(slices.Concat(s.Writable, d.writable))...)
 	policy := confine.Policy{
-		Writable: append([]string{root, r.Temp, cache}, r.inHome(append(s.Writable, d.writable...))...),
+		Writable: writable,
 		ReadOnly: append([]string{filepath.Join(root, ".ai", "config"), filepath.Join(root, ".git")}, r.besideWork(env)...),
-		Hidden:   r.hidden(),
+		Hidden:   append(r.hidden(), r.doors(writable)...),
 		Network:  d.network,
 	}
 	has, err := r.Confiner.Apply(ctx, s.Mode, policy, command)
@@ -143,6 +146,35 @@ func (r *Reach) hidden() []string {
 		}
 	}
 	return hidden
+}
+
+// doors are sockets of programs that do for whoever asks what no command may do itself: of the person's session, of
+// terminals that go on, of agents that hold keys, of containers. What may be written is none, nor what lies around
+// it: the user's settings can name a socket.
+func (r *Reach) doors(writable []string) []string {
+	user := strconv.Itoa(os.Getuid())
+	doors := []string{"/run/user/" + user, filepath.Join(r.Temp, "tmux-"+user), filepath.Join(r.Home, ".docker/run")}
+	for _, name := range []string{"docker.sock", "podman", "containerd", "crio", "dbus", "systemd/private"} {
+		doors = append(doors, "/run/"+name)
+	}
+	for _, pattern := range []string{"ssh-*", ".X11-unix"} {
+		found, _ := filepath.Glob(filepath.Join(r.Temp, pattern)) // the pattern is none of a stranger's
+		doors = append(doors, found...)
+	}
+	return slices.DeleteFunc(doors, func(door string) bool {
+		return slices.ContainsFunc(writable, func(path string) bool {
+			rel, err := filepath.Rel(door, behindLinks(path))
+			return err == nil && filepath.IsLocal(rel)
+		})
+	})
+}
+
+// behindLinks is a path without links: /var/run is /run.
+func behindLinks(path string) string {
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		return found
+	}
+	return path
 }
 
 // inHome puts the home in the place of ~.

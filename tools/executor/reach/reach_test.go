@@ -3,6 +3,7 @@ package reach
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -130,6 +131,32 @@ func TestAttackMadeFirst(t *testing.T) {
 	got, err := process.Run(t.Context(), command)
 	if err != nil || string(got.Stdout) != "items\n" {
 		t.Errorf("%s%s, %v", got.Stdout, got.Stderr, err)
+	}
+}
+
+// TestAttackDoors: a command asks a program of the person's, which nothing confines, to do what it may not do itself. It does not find the socket, unless the person's settings name it.
+func TestAttackDoors(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"": "", "socket": "socket\n"} {
+		r := newReach(t, Settings{Mode: confine.Required})
+		dir := filepath.Join(r.Temp, fmt.Sprintf("tmux-%d", os.Getuid()))
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "socket"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if given != "" {
+			r.Settings = func() (Settings, error) {
+				return Settings{Mode: confine.Required, Writable: []string{filepath.Join(dir, given)}}, nil
+			}
+		}
+		command := process.Command{Path: "ls", Args: []string{dir}, Dir: r.Project, Env: process.ToolEnv(os.Environ())}
+		err := r.Shell(t.Context(), tool.Env{Project: r.Project}, &command)
+		if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
+			confinetest.Skip(t, f.Message)
+		}
+		got, err := process.Run(t.Context(), command)
+		if err != nil || string(got.Stdout) != want {
+			t.Errorf("with %q allowed: %s%s, %v", given, got.Stdout, got.Stderr, err)
+		}
 	}
 }
 

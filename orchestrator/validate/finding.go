@@ -87,6 +87,8 @@ const (
 	CodeSchemaDynamic Code = "schema_dynamic"
 	CodeSchemaInvalid Code = "schema_invalid"
 	CodeMetadata      Code = "metadata_dynamic"
+	CodeKeyUnknown    Code = "key_unknown"
+	CodeToolInvalid   Code = "tool_invalid"
 	CodeExecutor      Code = "executor_unknown"
 	CodeReference     Code = "reference_missing"
 	CodeSettings      Code = "settings"

@@ -3,6 +3,8 @@ package validate
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -20,7 +22,20 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 	runs := w.Runs(found)
 	checkSchema(l, found, doc, errors.Is(runs, chain.ErrNoTool))
 	checkExecutor(l, found, runs)
+	checkKeys(l, found, doc)
 	return nil
+}
+
+// checkKeys finds keys of a YAML tool that nobody reads.
+func checkKeys(l *list, found *resolve.Found, doc *item.ToolDoc) {
+	if found.Ext != ".yaml" && found.Ext != ".yml" {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(doc.Metadata)) {
+		if why, near := chain.UnknownKey(key); why != "" {
+			l.warnf(CodeKeyUnknown, firstLine(found.Content, key), meant(near), "%s", why)
+		}
+	}
 }
 
 // schemaKeys are the names under which files declare the schema of a tool.
@@ -55,6 +70,10 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc, part bool) {
 // itself.
 func checkExecutor(l *list, found *resolve.Found, err error) {
 	if err == nil || errors.Is(err, chain.ErrNoTool) {
+		return
+	}
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeInvalidItem {
+		l.errorf(CodeToolInvalid, firstLine(found.Content, "config:", "executor_id"), f.Hint, "%s", f.Message)
 		return
 	}
 	l.errorf(CodeExecutor, firstLine(found.Content, "executor_id", "__executor_id__"), "", "%v", err)

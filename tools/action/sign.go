@@ -105,7 +105,22 @@ func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key, accepted []s
 	case len(accepted) > 0:
 		return nil, tool.Faultf(tool.CodeUnsupported, "%s accepts risks by itself, with <acknowledge> in its <permissions>", e.ID)
 	}
+	if err := a.examine(e); err != nil {
+		return nil, err
+	}
 	return nil, a.signFile(e, key, func([]byte) error { return nil })
+}
+
+// examine refuses a tool that can never be run as it is written.
+func (a *Actions) examine(e resolve.Entry) error {
+	if e.Kind != item.Tool || a.Executor == nil {
+		return nil
+	}
+	found, err := a.Resolver.In(e.Space).Find(e.Kind, e.ID)
+	if err != nil || found.Path != e.Path {
+		return nil //nolint:nilerr // whoever reads the file says what is wrong with it
+	}
+	return a.Executor.Examine(found)
 }
 
 // signFile replaces the file of an entry by its signed form, when what it holds

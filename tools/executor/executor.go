@@ -134,6 +134,19 @@ func (e *Executor) Of(found *resolve.Found) (*Tool, error) {
 	return t, nil
 }
 
+// Examine refuses an item that can never be run as it is written, for whoever is about to
+// sign it. What its chain leads to need not be signed, and what it needs not be there.
+func (e *Executor) Examine(found *resolve.Found) error {
+	if e.chains == nil {
+		return nil
+	}
+	_, err := e.chains.Examine(found)
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeInvalidItem {
+		return err
+	}
+	return nil
+}
+
 // warningsOfTool is how many warnings of a chain are about the tool itself, which
 // its caller has been told of.
 func warningsOfTool(c *chain.Chain) int {

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -255,6 +257,51 @@ func TestShellTools(t *testing.T) {
 			if got, err := b.run("a/t", c.args); err != nil || got != c.want {
 				t.Errorf("got %s, %v\nwant %s", got, err, c.want)
 			}
+		})
+	}
+}
+
+// A YAML tool has no program in its own file: what its runtime runs must be said, by its
+// author and not by a caller.
+func TestYAMLToolsThatNameNothingToRun(t *testing.T) {
+	t.Parallel()
+	const bash, described = "executor_id: rye/core/runtimes/bash/bash\n", "description: touch stolen\n"
+	for name, c := range map[string]struct {
+		text string
+		code tool.Code
+		part string
+	}{
+		"no config":               {bash + described, tool.CodeInvalidItem, "a/t names no `config.command`, a text"},
+		"a slip in config":        {bash + "confg: {command: echo}\n", tool.CodeInvalidItem, "did you mean config by confg?"},
+		"a slip in command":       {bash + "config: {comand: echo}\n", tool.CodeInvalidItem, "did you mean command by config.comand?"},
+		"a command beside config": {bash + "command: echo\n", tool.CodeInvalidItem, "did you mean config.command by command?"},
+		"a list":                  {bash + "config: {command: [echo, a]}\n", tool.CodeInvalidItem, "a text"},
+		"an empty command":        {bash + "config: {command: ' '}\n", tool.CodeInvalidItem, "a text"},
+		"arguments of its own":    {bash + "config: {command: echo, args: ['{p}', done]}\nparameters: [{name: p, type: string}]\n", tool.CodeInvalidItem, "would replace the arguments"},
+		"a command not given":     {bash + described + "parameters: [{name: command, type: string}]\n", tool.CodeBadArguments, "needs the parameter command"},
+		"a Python script":         {"executor_id: rye/core/runtimes/python/script\n" + described, tool.CodeInvalidItem, "runs a program (.py)"},
+		"a Python function":       {"executor_id: python_function_runtime\nconfig: {command: python3}\n", tool.CodeInvalidItem, "runs a program (.py)"},
+		"a Node program":          {"executor_id: rye/core/runtimes/node/node\n", tool.CodeInvalidItem, "runs a program (.js"},
+		"behind another runtime":  {"executor_id: lang/mine\n", tool.CodeInvalidItem, "names no `config.command`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put("lang/mine.yaml", "tool_type: runtime\n"+bash)
+			b.put("a/t.yaml", c.text)
+			_, err := b.run("a/t", `{}`)
+			b.refused(err, c.code, c.part)
+			if c.code != tool.CodeInvalidItem {
+				return
+			}
+			if _, err := b.find("a/t"); err == nil {
+				t.Error("it is found as if it could be run")
+			}
+			found, err := resolve.New(b.roots).Find(item.Tool, "a/t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.refused(b.Examine(found), c.code, c.part)
 		})
 	}
 }

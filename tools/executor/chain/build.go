@@ -31,7 +31,10 @@ type Builder struct {
 // A fault of the chain comes back as a *tool.Fault, or as the error of the
 // resolver or of the gate, about the element that it is about.
 func (b *Builder) Build(found *resolve.Found) (*Chain, error) {
-	gate := b.Trust.Once(b.Trust.Settings)
+	return b.build(found, b.Trust.Once(b.Trust.Settings))
+}
+
+func (b *Builder) build(found *resolve.Found, gate *trust.Gate) (*Chain, error) {
 	c := &Chain{}
 	next, named := found, ""
 	for {
@@ -52,7 +55,10 @@ func (b *Builder) Build(found *resolve.Found) (*Chain, error) {
 			return nil, err
 		}
 	}
-	return c, b.findServer(gate, c)
+	if err := b.findServer(gate, c); err != nil {
+		return nil, err
+	}
+	return c, b.configure(c)
 }
 
 // element verifies an item before anything that it says is believed.

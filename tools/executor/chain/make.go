@@ -40,7 +40,7 @@ type making struct {
 func (b *Builder) Plan(ctx context.Context, c *Chain, call tool.Env, params json.RawMessage) (*Plan, error) {
 	m := b.making(c, call, params)
 	steps := []func(context.Context) error{
-		m.readSpecs, m.findPlace, m.readParams, m.findInterpreters, m.applyAnchor, m.mergeConfig, m.verifyFiles, m.resolveConfig,
+		m.readSpecs, m.findPlace, m.readParams, m.findInterpreters, m.applyAnchor, m.takeConfig, m.verifyFiles, m.resolveConfig,
 		m.fillCommandLine, m.readServer, m.finish,
 	}
 	for _, step := range steps {
@@ -92,6 +92,9 @@ func (m *making) readParams(context.Context) error {
 	}
 	for _, s := range slices.Backward(m.specs) {
 		maps.Copy(m.values.params, s.Defaults)
+	}
+	if key := m.shell(); key != "" && !m.isScript() {
+		delete(m.values.params, key) // what a runtime has for it runs the file of a script
 	}
 	m.offer(m.specs[0].Config)
 	decoder := json.NewDecoder(bytes.NewReader(m.plan.Params))
@@ -168,36 +171,33 @@ func (m *making) set(step *Step, name, value string) {
 	}
 }
 
-// mergeConfig puts the configurations over each other, the tool's last.
-func (m *making) mergeConfig(context.Context) error {
-	for i := range slices.Backward(m.chain.Elements) {
-		own := m.specs[i].Config
-		if key := m.shell(); i == 0 && key != "" && own[key] != nil {
-			own = maps.Clone(own)
-			delete(own, key) // it is the text of a command, and not the program
-		}
-		m.plan.Config = merge(m.plan.Config, own)
-		m.plan.Steps[i].Config = slices.Sorted(maps.Keys(m.specs[i].Config))
+// takeConfig takes the configuration of the chain, and notes what each element says.
+func (m *making) takeConfig(context.Context) error {
+	m.plan.Config = m.chain.Config
+	for i, s := range m.specs {
+		m.plan.Steps[i].Config = slices.Sorted(maps.Keys(s.Config))
 	}
 	return nil
 }
 
 // shell is the key of the command line that the runtimes of the chain run.
 func (m *making) shell() string {
-	for _, s := range m.specs[1:] {
-		if s.Shell != "" {
-			return s.Shell
-		}
-	}
-	return ""
+	key, _ := shellOf(m.specs)
+	return key
 }
 
 // fillCommandLine fills the command line that the tool's own configuration has, each
 // value quoted for its place.
 func (m *making) fillCommandLine(context.Context) error {
 	key := m.shell()
+	if key == "" {
+		return nil
+	}
 	template, ok := m.specs[0].Config[key].(string)
-	if key == "" || !ok {
+	if !ok {
+		if m.values.params[key] == nil && !m.isScript() {
+			return tool.Faultf(tool.CodeBadArguments, "%s needs the parameter %s: the command line to run", m.chain.Tool().ID, key)
+		}
 		return nil
 	}
 	var line shellline.Line

@@ -27,6 +27,9 @@ type Chain struct {
 	// Server is the mcp_server item that the tool names in its configuration; nil
 	// for tools of no server.
 	Server *Element
+	// Config is that of the primitive, of the runtimes and of the tool, each over the
+	// one before, as written.
+	Config map[string]any
 	// Warnings are about what is used although its signature is not good.
 	Warnings []string
 }
@@ -45,8 +48,7 @@ type Plan struct {
 	// with its defaults. Where Call.Mask is set they may hold secrets, which must not
 	// become arguments or environment of a process.
 	Params json.RawMessage
-	// Config is that of the primitive, of the runtimes and of the tool, each over the
-	// one before, as written: [Plan.Fill] and [Plan.Text] put values in.
+	// Config is that of the chain, as written: [Plan.Fill] and [Plan.Text] put values in.
 	Config map[string]any
 	// Server is the configuration of Chain.Server, with variables and what is known of
 	// the project put in: it is the same for all calls.

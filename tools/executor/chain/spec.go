@@ -21,6 +21,9 @@ type spec struct {
 	// Shell is a key of the tool's own configuration, or a parameter of it, that is a
 	// command line: it is filled before it is put in, its values quoted for the shell.
 	Shell string `json:"shell"`
+	// Runs are the extensions of the programs that a runtime runs, which are the files of
+	// its tools. Empty: it says nothing of them.
+	Runs []string `json:"runs"`
 	// Defaults are the values of names that nothing else gives.
 	Defaults map[string]any `json:"defaults"`
 }
@@ -126,7 +129,7 @@ const (
 func (b *Builder) specOf(e Element) (spec, error) {
 	return b.specs.get(e.Ext+e.Hash, func() (s spec, err error) {
 		keys := map[string]any{}
-		for _, key := range []string{"env_config", "anchor", "verify_deps", "config_resolve", "warm", "shell", "defaults"} {
+		for _, key := range []string{"env_config", "anchor", "verify_deps", "config_resolve", "warm", "shell", "defaults", "runs"} {
 			if value := e.Doc.Metadata[key]; value != nil {
 				keys[key] = value
 			}

@@ -45,7 +45,10 @@ func TestTroublesomeTools(t *testing.T) {
 		"closes its output and is well": {sh("exec >&-; exit 0"), "", "null"},
 		"does not read its input":       {sh("echo 1"), "", "1"},
 		"answers invalid JSON":          {sh(`echo '{"a":'`), "", `"{\"a\":"`},
-		"answers two values":            {sh(`echo '{"a":1}'; echo '{"b":2}'`), "", `{"b":2}`},
+		"answers two values":            {sh(`echo '{"a":1}'; echo '{"b":2}'`), "", `[{"a":1},{"b":2}]`},
+		"answers in lines of JSON":      {sh(`echo '{"success":true}'; echo '{"success":false,"error":"one of many"}'`), "", `[{"success":true},{"error":"one of many","success":false}]`},
+		"answers in lines with a head":  {sh(`echo found; echo '{"a":1}'; echo '{"b":2}'`), "", `"found\n{\"a\":1}\n{\"b\":2}"`},
+		"prints what failed elsewhere":  {sh(`echo 'Log:'; echo '{"success":false,"error":"elsewhere"}'`), "", `{"error":"elsewhere","success":false}`},
 		"answers below what it prints":  {sh(`echo 'Loading…'; echo '{'; echo '"b": [2]'; echo '}'`), "", `{"b":[2]}`},
 		"answers invalid UTF-8":         {sh(`printf 'caf\351 au lait'`), "", "\"caf\uFFFD au lait\""},
 		"answers in no language":        {sh(`head -c 2000 /dev/zero`), tool.CodeToolFailed, "neither JSON nor text"},
@@ -73,6 +76,23 @@ func TestTroublesomeTools(t *testing.T) {
 				t.Errorf("got %s, %v; want %s", got, err, c.want)
 			}
 		})
+	}
+}
+
+// What a tool prints before its result is kept beside it.
+func TestTextBeforeTheResult(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("a/t.yaml", sh(`printf 'first\nsecond\n[1, 2,\n3]\n'`))
+	found, err := b.find("a/t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := b.Run(t.Context(), found, executor.Call{Env: tool.Env{Project: b.project}})
+	raw, marshalErr := json.Marshal(result)
+	beside := tool.AttachmentsOf(result)
+	if err != nil || marshalErr != nil || string(raw) != "[1,2,3]" || len(beside) != 1 || string(beside[0].Data) != "first\nsecond" {
+		t.Errorf("got %s, %v beside it; %v", raw, beside, err)
 	}
 }
 

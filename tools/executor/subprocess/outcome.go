@@ -3,9 +3,7 @@ package subprocess
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/tools/guard"
@@ -55,12 +53,15 @@ func (o outcome) decode() (any, error) {
 	case o.result.Cancelled:
 		return nil, o.with(tool.Faultf(tool.CodeCancelled, "%s was stopped because the call was cancelled", o.id))
 	}
-	answer, isJSON := lastJSON(o.stdout)
+	a, isJSON := readAnswer(o.stdout)
 	if o.result.ExitCode != 0 {
-		return nil, o.failed(answer)
+		return nil, o.failed(a.value)
 	}
-	if isJSON {
-		return answer, refusal(o.id, answer)
+	switch {
+	case isJSON && len(a.before) > 0:
+		return a, nil
+	case isJSON:
+		return a.value, refusal(o.id, a.value)
 	}
 	if guard.IsBinary(o.stdout) {
 		return nil, o.with(tool.Faultf(tool.CodeToolFailed, "%s answered with %d bytes that are neither JSON nor text (%s)", o.id, len(o.stdout), guard.MediaType(o.stdout)))
@@ -150,55 +151,6 @@ func refusal(id string, answer any) error {
 		why = "it says that it did not succeed"
 	}
 	return tool.Faultf(tool.CodeToolFailed, "%s failed: %s", id, why).With("data", object)
-}
-
-// lastJSON is the last JSON value that a tool has printed: its whole output, its last
-// line, or what begins on a line and goes on to the end. What stands before is what
-// some tools print on the way.
-func lastJSON(out []byte) (value any, ok bool) {
-	out = bytes.TrimSpace(out)
-	if value, ok = parse(out); ok || len(out) == 0 {
-		return value, ok
-	}
-	tried := 0
-	for at := len(out); at > 0 && tried < maxTried; {
-		at = bytes.LastIndexByte(out[:at], '\n')
-		from := bytes.TrimSpace(out[at+1:])
-		if len(from) == 0 || !startsValue(from[0]) {
-			if at < 0 {
-				break
-			}
-			continue
-		}
-		tried++
-		if value, ok := parse(from); ok {
-			return value, true
-		}
-		if at < 0 {
-			break
-		}
-	}
-	return nil, false
-}
-
-// maxTried is how many lines are tried as the beginning of a result.
-const maxTried = 2000
-
-// startsValue reports whether a line may begin a result behind other lines: a number
-// or a word there is no JSON, but text.
-func startsValue(c byte) bool { return c == '{' || c == '[' }
-
-func parse(text []byte) (any, bool) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var value any
-	if dec.Decode(&value) != nil {
-		return nil, false
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, false
-	}
-	return value, true
 }
 
 func inText(value any) string {

@@ -79,6 +79,33 @@ func TestTroublesomeTools(t *testing.T) {
 	}
 }
 
+// A failure tells what the tool has printed: its end, and without secrets.
+func TestOutputOfAFailedTool(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tool, file string
+		want       string // empty: nothing
+	}{
+		"a shell":    {sh(`echo "FAIL TestX: the word is le""mon"; echo 'exit status 1' >&2; exit 1`), "t.yaml", "FAIL TestX: the word is {secret:x}"},
+		"a script":   {"echo lemon\necho why >&2\nexit 3\n", "t.sh", "{secret:x}"},
+		"a time-out": {sh(`echo begun; sleep 1000`, "  timeout: 1"), "t.yaml", "begun"},
+		"a long one": {sh(`i=0; while [ $i -lt 400 ]; do echo "line $i"; i=$((i+1)); done; exit 1`), "t.yaml", "line 399"},
+		"no text":    {sh(`head -c 2000 /dev/zero; exit 1`), "t.yaml", ""},
+		"an answer":  {sh(`echo '{"a":1}'; exit 1`), "t.yaml", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put("a/"+c.file, c.tool)
+			_, err := b.runAs(tool.Env{Mask: masked{"lemon"}}, "a/t", `{}`)
+			printed, _ := tool.AsFault(err).Details["stdout"].(string)
+			if (printed == "") != (c.want == "") || !strings.HasSuffix(printed, c.want) || len(printed) > 2100 {
+				t.Errorf("got %q (%v), want %q", printed, err, c.want)
+			}
+		})
+	}
+}
+
 // What a tool prints before its result is kept beside it.
 func TestTextBeforeTheResult(t *testing.T) {
 	t.Parallel()

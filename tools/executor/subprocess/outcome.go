@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxDiagnostics is how much is kept of the end of what a tool writes to its standard
-	// error, and shownDiagnostics how much of that a model is told.
+	// error, and shownDiagnostics how much of that, and of its output, a model is told of a failure.
 	maxDiagnostics   = 64 << 10
 	shownDiagnostics = 2 << 10
 )
@@ -101,6 +101,14 @@ func (o outcome) failed(answer any) *tool.Fault {
 	return o.with(f)
 }
 
+// printedEnd is the end of what the tool printed, as far as it is text.
+func (o outcome) printedEnd() string {
+	if guard.IsBinary(o.stdout) {
+		return ""
+	}
+	return end(o.env.Masked(strings.ToValidUTF8(string(o.stdout), "\uFFFD"))) // masked before it is cut
+}
+
 func (o outcome) tooLong() *tool.Fault {
 	return o.with(tool.Faultf(tool.CodeToolFailed, "%s printed more than %d bytes and was stopped", o.id, maxOutput).
 		WithHint("Ask it for less; a tool with a large result writes a file and answers with its path."))
@@ -114,6 +122,9 @@ func (o outcome) with(f *tool.Fault) *tool.Fault {
 	}
 	if end := end(o.env.Masked(o.stderr)); end != "" { // masked before it is cut
 		f = f.With("stderr", end)
+	}
+	if end := o.printedEnd(); end != "" && f.Details["data"] == nil {
+		f = f.With("stdout", end)
 	}
 	return f
 }

@@ -248,6 +248,7 @@ func TestShellTools(t *testing.T) {
 		"not its command": {"a/t.sh", "echo mine\n", `{"command":"echo stolen"}`, `"mine"`},
 		"a command line": {"a/t.yaml", "executor_id: rye/core/runtimes/bash/bash\nconfig: {command: 'echo hello {who} \"$(cat)\"'}\nparameters: [{name: who, type: string, default: you}]\n",
 			`{"who":"a; echo $(id)"}`, `"hello a; echo $(id) {\"who\":\"a; echo $(id)\"}"`},
+		"a parameter left out":  {"a/t.yaml", "executor_id: rye/core/runtimes/bash/bash\nconfig: {command: 'echo [{who}] {other}'}\nparameters: [{name: who, type: string}]\n", `{}`, `"[] {other}"`},
 		"a command of the call": {"a/t.yaml", "executor_id: bash_runtime\nparameters: [{name: command, type: string, required: true}]\n", `{"command":"echo $((6*7))"}`, `42`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,6 +114,11 @@ func (m *making) readParams(context.Context) error {
 	}
 	maps.Copy(m.values.params, m.place.values(m))
 	m.values.params["params_json"] = string(m.plan.Params)
+	for name := range declared {
+		if _, known := m.values.params[name]; !known {
+			m.values.params[name] = Absent{}
+		}
+	}
 	return nil
 }
 
@@ -195,7 +200,7 @@ func (m *making) fillCommandLine(context.Context) error {
 	}
 	template, ok := m.specs[0].Config[key].(string)
 	if !ok {
-		if m.values.params[key] == nil && !m.isScript() {
+		if TextOf(m.values.params[key]) == "" && !m.isScript() {
 			return tool.Faultf(tool.CodeBadArguments, "%s needs the parameter %s: the command line to run", m.chain.Tool().ID, key)
 		}
 		return nil

@@ -14,12 +14,20 @@ type values struct {
 	params   map[string]any
 }
 
+// Absent is the value of a parameter that a tool declares and a call does not have. It is
+// empty in a text; what is nothing else is left out.
+type Absent struct{}
+
 // Fill puts values into the strings of a JSON-like value: ${VAR} and ${VAR:-default}
 // from the environment, {name} from the parameters of the call and from what is
 // known of the tool. Each string is read once, from left to right: what was put in is
 // not looked at again. A string that is one {name} takes the value as it is, with
-// its type. A variable that is not set is empty, a name that is not known stays.
+// its type. A variable that is not set is empty, a name that is not known stays. An
+// element of a mapping or list that is one {name} without a value is left out.
 func (p *Plan) Fill(v any) any { return p.values.fill(v) }
+
+// Absent reports whether a template is one {name} without a value.
+func (p *Plan) Absent(template any) bool { return p.values.absent(template) }
 
 // Text is Fill for one string. Escape makes a value fit for the place where it
 // stands, such as a query string; nil leaves it as it is. Variables are escaped too.
@@ -31,25 +39,40 @@ func (v values) fill(value any) any {
 	switch value := value.(type) {
 	case string:
 		if name, rest, ok := reference(value); ok && rest == "" {
-			if param, known := v.params[name]; known {
+			param, known := v.params[name]
+			if _, absent := param.(Absent); absent {
+				return nil
+			}
+			if known {
 				return param
 			}
 		}
 		return v.text(value, nil)
 	case []any:
-		filled := make([]any, len(value))
-		for i, element := range value {
-			filled[i] = v.fill(element)
+		filled := make([]any, 0, len(value))
+		for _, element := range value {
+			if !v.absent(element) {
+				filled = append(filled, v.fill(element))
+			}
 		}
 		return filled
 	case map[string]any:
 		filled := make(map[string]any, len(value))
 		for key, element := range value {
-			filled[key] = v.fill(element)
+			if !v.absent(element) {
+				filled[key] = v.fill(element)
+			}
 		}
 		return filled
 	}
 	return value
+}
+
+func (v values) absent(template any) bool {
+	text, _ := template.(string)
+	name, rest, ok := reference(text)
+	_, absent := v.params[name].(Absent)
+	return ok && rest == "" && absent
 }
 
 func (v values) text(template string, escape func(string) string) string {
@@ -130,11 +153,11 @@ func reference(text string) (name, rest string, ok bool) {
 	return text[1:end], text[end+1:], true
 }
 
-// TextOf is a value within a longer text: a string as it is, null as nothing,
+// TextOf is a value within a longer text: a string as it is, null and [Absent] as nothing,
 // everything else as JSON.
 func TextOf(value any) string {
 	switch value := value.(type) {
-	case nil:
+	case nil, Absent:
 		return ""
 	case string:
 		return value

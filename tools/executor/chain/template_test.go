@@ -36,6 +36,21 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// A declared parameter without a value is nothing, where an unknown name stays.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	v := filled(nil, map[string]any{"gone": Absent{}, "null": nil, "n": 1})
+	for template, want := range map[string]any{"{gone}": nil, "a {gone}b": "a b", "{unknown}": "{unknown}"} {
+		if got := v.fill(template); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %#v, want %#v", template, got, want)
+		}
+	}
+	in := map[string]any{"gone": "{gone}", "null": "{null}", "list": []any{"{gone}", "{n}"}, "text": "{gone}!", "unknown": "{x}"}
+	if got := v.fill(in); !reflect.DeepEqual(got, map[string]any{"null": nil, "list": []any{1}, "text": "!", "unknown": "{x}"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
 // A value that was put in is not looked at again, whatever it says.
 func TestFilledOnce(t *testing.T) {
 	t.Parallel()

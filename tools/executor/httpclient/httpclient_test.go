@@ -56,12 +56,15 @@ func mirror(t *testing.T) *httptest.Server {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := mirror(t)
-	params := map[string]any{"q": `a "b"&c=d/../e`, "n": 3, "list": []any{"x"}, "dots": "..", "none": nil}
+	params := map[string]any{"q": `a "b"&c=d/../e`, "n": 3, "list": []any{"x"}, "dots": "..", "none": nil, "gone": chain.Absent{}}
 	for name, test := range map[string]struct{ config, want string }{
 		"least":           {`{"url":"SERVER/a"}`, `{"method":"GET","uri":"/a"}`},
 		"path and query":  {`{"url":"SERVER/{q}/x?n={n}&q={q}"}`, `{"uri":"/a%20%22b%22&c=d%2F..%2Fe/x?n=3&q=a+%22b%22%26c%3Dd%2F..%2Fe"}`},
 		"dots":            {`{"url":"SERVER/a/{dots}/b"}`, `{"uri":"/a/%2E%2E/b"}`},
 		"query map":       {`{"url":"SERVER/a?z=1","query":{"q":"{n}","empty":"{none}"}}`, `{"uri":"/a?q=3&z=1"}`},
+		"absent":          {`{"url":"SERVER/a?x={gone}&q={n}&t=a{gone}","query":{"y":"{gone}"},"headers":{"X-Named":"{gone}"}}`, `{"uri":"/a?q=3&t=a","named":""}`},
+		"absent in JSON":  {`{"url":"SERVER/a","method":"POST","body":{"n":"{n}","gone":"{gone}","null":"{none}","text":"a {gone}"}}`, `{"body":"{\"n\":3,\"null\":null,\"text\":\"a \"}"}`},
+		"absent in form":  {`{"url":"SERVER/a","method":"POST","headers":{"Content-Type":"application/x-www-form-urlencoded"},"body":"q={n}&gone={gone}"}`, `{"body":"q=3"}`},
 		"bearer":          {`{"url":"SERVER/a","auth":{"type":"bearer","token":"${KEY}"}}`, `{"auth":"Bearer s3cret"}`},
 		"api key":         {`{"url":"SERVER/a","auth":{"type":"api_key","key":"${KEY}"}}`, `{"key":"s3cret"}`},
 		"api key, header": {`{"url":"SERVER/a","auth":{"type":"api_key","key":"${KEY}","header":"X-Named"}}`, `{"named":"s3cret"}`},

@@ -120,6 +120,9 @@ func newRequest(p *chain.Plan) (*request, error) {
 // a credential.
 func (r *request) setHeaders(p *chain.Plan, c config) error {
 	set := func(name, template string, secret bool) error {
+		if p.Absent(template) {
+			return nil
+		}
 		value := p.Text(template, nil)
 		if strings.ContainsAny(value, "\r\n\x00") {
 			return tool.Faultf(tool.CodeBadArguments, "the header %s would have a line break in it", name)
@@ -157,7 +160,7 @@ func (r *request) setURL(p *chain.Plan, c config) error {
 		host := c.URL[:strings.Index(c.URL, beforePath)+len(beforePath)]
 		address = p.Text(host, nil) + p.Text(strings.TrimPrefix(path, host), escapeSegment)
 		if found {
-			address += "?" + p.Text(query, url.QueryEscape)
+			address += "?" + formOf(p, query)
 		}
 	}
 	u, err := url.Parse(address)
@@ -181,6 +184,17 @@ func (r *request) setURL(p *chain.Plan, c config) error {
 	return nil
 }
 
+// formOf puts values into the pairs of a query or form. A pair whose value a call does not
+// have is left out.
+func formOf(p *chain.Plan, template string) string {
+	pairs := strings.Split(template, "&")
+	pairs = slices.DeleteFunc(pairs, func(pair string) bool {
+		_, value, _ := strings.Cut(pair, "=")
+		return p.Absent(value)
+	})
+	return p.Text(strings.Join(pairs, "&"), url.QueryEscape)
+}
+
 // escapeSegment keeps a value in its segment of a path: also one that is only dots.
 func escapeSegment(value string) string {
 	if strings.Trim(value, ".") == "" {
@@ -199,7 +213,7 @@ func (r *request) setBody(p *chain.Plan, body any) error {
 		mediaType := r.header.Get("Content-Type")
 		switch begin := strings.TrimSpace(template); {
 		case strings.HasPrefix(mediaType, "application/x-www-form-urlencoded"):
-			r.body = []byte(p.Text(template, url.QueryEscape))
+			r.body = []byte(formOf(p, template))
 		case strings.Contains(mediaType, "json"), mediaType == "" && begin != "" && strings.ContainsAny(begin[:1], "{["):
 			r.body = []byte(p.Text(template, withinJSON))
 			r.defaultType("application/json")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -129,4 +131,33 @@ func TestFetchRefusals(t *testing.T) {
 		t.Errorf("%v %v", f, f.Details)
 	}
 	_ = s.refused("rye/web/fetch", args{"url": "http://" + local + ":1/"}, tool.CodeToolFailed)
+}
+
+// Whatever is in a cell, cells and rows stay apart.
+func TestCellsStayApart(t *testing.T) {
+	t.Parallel()
+	row := func(cell string) string {
+		return "<table><tr><th>Name</th><th>Min</th><th>Max</th></tr><tr><td>" + cell + "</td><td>5</td><td>12</td></tr></table>"
+	}
+	for name, c := range map[string]struct{ page, want string }{
+		"break":       {row("x1<br>2"), "| x1<br />2 | 5 | 12 |"},
+		"paragraphs":  {row("<p>a</p><p>b</p>"), "| a<br />b | 5 | 12 |"},
+		"list":        {row("<ul><li>a</li><li>b</li></ul>"), "| - a<br />- b | 5 | 12 |"},
+		"code":        {row("<pre>a\nb</pre>"), " | 5 | 12 |"},
+		"heading":     {row("<h3>a</h3>"), "| a | 5 | 12 |"},
+		"rule":        {row("a<hr>b"), "| 5 | 12 |"},
+		"bold around": {"<b>" + row("a") + "</b>", "| a | 5 | 12 |"},
+		"nested":      {"<table><tr><td>left</td><td>" + row("a") + "</td></tr><tr><td>below</td><td>7</td></tr></table>", "| a | 5 | 12 |"},
+		"nested rows": {"<table><tr><td>left</td><td>" + row("a") + "</td></tr><tr><td>below</td><td>7</td></tr></table>", "below\n\n7"},
+		"in a link":   {"<a href='http://h/'>" + row("a<br>b") + "</a>", "5"},
+	} {
+		root, err := html.Parse(strings.NewReader(c.page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := render(mainOf(root), formatMarkdown)
+		if err != nil || !strings.Contains(got, c.want) || strings.Contains(got, "512") {
+			t.Errorf("%s: got\n%s\nwant %q, %v", name, got, c.want, err)
+		}
+	}
 }

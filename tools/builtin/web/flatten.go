@@ -42,8 +42,14 @@ func flattenElement(parent, n *html.Node, depth, nested int) *html.Node {
 	case atom.Ul, atom.Ol, atom.Blockquote:
 		nested++
 	case atom.Table:
-		if depth > maxDepth/2 || !smallTable(n) {
+		if depth > maxDepth/2 || !smallTable(n) || inLink(n) {
 			dissolve(n)
+		} else {
+			simplify(n)
+		}
+	case atom.B, atom.Strong, atom.Em, atom.I, atom.Del, atom.S, atom.Strike:
+		if holdsTable(n) { // the converter takes no table in one of them apart
+			asBlock(n)
 		}
 	default:
 	}
@@ -92,16 +98,60 @@ func smallTable(table *html.Node) bool {
 	return (rows+1)*widest <= maxCells
 }
 
-// dissolve makes blocks of the parts of a table.
+// dissolve makes blocks of the parts of a table. Tables in it stay tables.
 func dissolve(table *html.Node) {
 	asBlock(table)
-	for n := range table.Descendants() {
+	for n := table.FirstChild; n != nil; n = n.NextSibling {
 		switch n.DataAtom {
-		case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup, atom.Col:
-			asBlock(n)
+		case atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup, atom.Col:
+			if n.DataAtom == atom.Td || n.DataAtom == atom.Th {
+				asBlock(n)
+				continue
+			}
+			dissolve(n)
 		default:
 		}
 	}
+}
+
+// simplify makes lines of what the converter takes no table apart for, when it is in a
+// cell: of lists, headings, quotations and rules.
+func simplify(table *html.Node) {
+	var rules []*html.Node
+	for n := range table.Descendants() {
+		switch n.DataAtom {
+		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Ul, atom.Ol:
+			asBlock(n)
+		case atom.Li:
+			asBlock(n)
+			n.InsertBefore(&html.Node{Type: html.TextNode, Data: "- "}, n.FirstChild)
+		case atom.Hr:
+			rules = append(rules, n)
+		default:
+		}
+	}
+	for _, n := range rules {
+		n.Parent.RemoveChild(n)
+	}
+}
+
+// inLink reports whether an element is in a link, which has no room for a table.
+func inLink(n *html.Node) bool {
+	for at := n.Parent; at != nil; at = at.Parent {
+		if at.DataAtom == atom.A {
+			return true
+		}
+	}
+	return false
+}
+
+func holdsTable(n *html.Node) bool {
+	for below := range n.Descendants() {
+		if below.DataAtom == atom.Table {
+			return true
+		}
+	}
+	return false
 }
 
 func asBlock(n *html.Node) { n.DataAtom, n.Data = atom.Div, "div" }

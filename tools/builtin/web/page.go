@@ -3,7 +3,9 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -57,12 +59,16 @@ func render(node *html.Node, format string) (string, error) {
 	// the text as it is.
 	markdown := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
 		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
-		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithNewlineBehavior(table.NewlineBehaviorPreserve)),
 	))
 	flatten(node, 0, 0)
 	text, err := markdown.ConvertNode(node)
-	return string(text), err
+	return breaks().ReplaceAllString(string(text), "<br />"), err
 }
+
+// breaks are the ends of lines in the cell of a table: the converter leaves several
+// between two blocks.
+var breaks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` *(?:<br />)+`) })
 
 // baseOf is what relative addresses of a page are relative to.
 func baseOf(root *html.Node, at *url.URL) *url.URL {

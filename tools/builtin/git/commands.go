@@ -2,11 +2,16 @@ package git
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -50,8 +55,24 @@ func statusTool(g *reader) tool.Tool {
 			return nil, err
 		}
 		args := []string{"status", "--porcelain=v1", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-ahead-behind"}
-		return g.git(ctx, r, call{env: env, args: append(args, specs...), offset: in.Offset})
+		out, err := g.git(ctx, r, call{env: env, args: append(args, specs...), offset: in.Offset})
+		return noted(out, env, in.Path), err
 	})
+}
+
+// noted says of an answer without a line that its path is not there.
+func noted(out *output, env tool.Env, path string) *output {
+	if out == nil || out.Content != "" || out.Note != "" || path == "" {
+		return out
+	}
+	at := env.Here(path)
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(env.Dir(), at)
+	}
+	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+		out.Note = "nothing was found, and there is no file or folder of that path"
+	}
+	return out
 }
 
 // located is the repository of a call, and what it is limited to.
@@ -85,9 +106,10 @@ func diffTool(g *reader) tool.Tool {
 			return nil, err
 		}
 		args := append([]string{"diff"}, plainOutput...)
-		args = append(args, "--unified="+strconv.Itoa(in.Context))
 		if in.Stat {
 			args = append(args, "--stat=120")
+		} else { // which asks for the changes themselves
+			args = append(args, "--unified="+strconv.Itoa(in.Context))
 		}
 		if in.Staged {
 			args = append(args, "--cached")
@@ -105,7 +127,8 @@ func diffTool(g *reader) tool.Tool {
 			}
 			args = append(args, rev)
 		}
-		return g.git(ctx, r, call{env: env, args: append(args, specs...), offset: in.Offset})
+		out, err := g.git(ctx, r, call{env: env, args: append(args, specs...), offset: in.Offset})
+		return noted(out, env, in.Path), err
 	})
 }
 
@@ -135,6 +158,9 @@ func logTool(g *reader) tool.Tool {
 		if err != nil {
 			return nil, err
 		}
+		if err := checkDates(in.Since, in.Until); err != nil {
+			return nil, err
+		}
 		args := append([]string{"log"}, plainOutput...)
 		args = append(args, "--no-show-signature", "--no-notes", "--no-mailmap", "--no-decorate", "--format=%h %as %an: %s", "--fixed-strings", "--regexp-ignore-case",
 			"--max-count="+strconv.Itoa(in.Limit), "--skip="+strconv.Itoa(in.Skip))
@@ -153,9 +179,28 @@ func logTool(g *reader) tool.Tool {
 		if in.Path != "" || in.Stat || r.Prefix != "" { // else commits that change nothing count too
 			args = append(args, specs...)
 		}
-		return g.git(ctx, r, call{env: env, args: args})
+		out, err := g.git(ctx, r, call{env: env, args: args})
+		return noted(out, env, in.Path), err
 	})
 }
+
+// checkDates refuses what git takes for now, because nothing in it is a time.
+func checkDates(dates ...string) error {
+	for _, given := range dates {
+		if given != "" && !timeForm().MatchString(given) {
+			return tool.Faultf(tool.CodeBadArguments, "%s is no date", item.Shown(given)).
+				WithHint("Valid are forms like 2026-01-31, 2026-01-31T12:00:00Z, 2 weeks ago and yesterday.")
+		}
+	}
+	return nil
+}
+
+// timeForm is what makes a time of a text for git: a number, or one of its words.
+var timeForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)[0-9]|\b(now|today|yesterday|midnight|noon|tea|never|last|one|two|three|four|five|six|seven|eight|nine|ten|` +
+		`(sun|mon|tues?|wednes|wed|thurs?|fri|satur|sat)(day)?|` +
+		`jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)\b`)
+})
 
 type showInput struct {
 	Rev    string `json:"rev,omitempty" default:"HEAD"`
@@ -218,7 +263,11 @@ func blameTool(g *reader) tool.Tool {
 		}
 		lines := strconv.Itoa(in.First) + ","
 		if in.Last > 0 {
-			lines += strconv.Itoa(max(in.First, in.Last))
+			lines += strconv.Itoa(in.Last)
+		}
+		if in.Last > 0 && in.Last < in.First {
+			return nil, tool.Faultf(tool.CodeBadArguments, "last_line %d is before first_line %d", in.Last, in.First).
+				WithHint("Give the first line that you want as first_line, the last one as last_line.")
 		}
 		args := []string{"blame", "--no-progress", "--date=short", "-L", lines}
 		if in.Rev != "" {

@@ -179,6 +179,50 @@ func TestReading(t *testing.T) {
 }
 
 // TestSubfolder: the repository of a project may begin above it; only the project is shown.
+// An answer is what was asked for, and a refusal names what is wrong.
+func TestAnswersToWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	for name, a := range map[string]args{"show": {}, "log": {}} {
+		if _, err := r.call(name, a); tool.AsFault(err) == nil || !strings.Contains(err.Error(), "no commit yet") {
+			t.Errorf("%s of none: %v", name, err)
+		}
+	}
+	r.commit("one", map[string]string{"a": "1\n2\n"})
+	r.commit("two", map[string]string{"a": "1\n3\n"})
+	for _, c := range []struct {
+		name, part string
+		a          args
+	}{
+		{"show", "no such commit", args{"rev": "HEAD~9"}},
+		{"show", "no such commit", args{"rev": "HEAD^^^"}},
+		{"log", "no such commit", args{"rev": "HEAD~7..HEAD"}},
+		{"diff", "no such commit", args{"from": "HEAD~5"}},
+		{"blame", "no such commit", args{"path": "a", "rev": "HEAD~5"}},
+		{"blame", "is before first_line", args{"path": "a", "first_line": 2, "last_line": 1}},
+		{"log", "is no date", args{"since": "garbage"}},
+		{"log", "is no date", args{"until": "marvellous"}},
+	} {
+		if _, err := r.call(c.name, c.a); tool.AsFault(err) == nil || !strings.Contains(err.Error(), c.part) {
+			t.Errorf("%s %v: %v, want %q", c.name, c.a, err, c.part)
+		}
+	}
+	for _, since := range []string{"2026-01-01", "10 years ago", "last year", "yesterday", "two weeks ago", "Friday", "Mar"} {
+		r.says("log", args{"since": since})
+	}
+	if o := r.says("diff", args{"from": "HEAD~1", "stat": true}); strings.Contains(o.Content, "@@") || !strings.Contains(o.Content, "1 file changed") {
+		t.Errorf("stat: %q", o.Content)
+	}
+	for _, name := range []string{"log", "diff", "status"} {
+		if o := r.says(name, args{"path": "none.go"}); o.Content == "" && !strings.Contains(o.Note, "no file or folder") {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+	if o := r.says("log", args{"path": "none.go"}); o.Note == "" {
+		t.Errorf("a path that is not there: %+v", o)
+	}
+}
+
 func TestSubfolder(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
@@ -88,7 +90,7 @@ func (r repository) failed(env tool.Env, result process.Result) error {
 	said := strings.TrimSpace(env.Masked(gitrepo.Shown(strings.TrimSpace(string(result.Stderr)))))
 	lower := strings.ToLower(said)
 	switch {
-	case strings.Contains(lower, "does not have any commits"), strings.Contains(lower, "ambiguous argument 'head"), strings.Contains(lower, "bad revision 'head"):
+	case strings.Contains(lower, "does not have any commits"), noHead().MatchString(lower):
 		return tool.Faultf(tool.CodeNotFound, "the repository has no commit yet").WithHint("Look at the files with rye/git/status.")
 	case strings.Contains(lower, "unknown revision"), strings.Contains(lower, "bad revision"), strings.Contains(lower, "not a valid object name"),
 		strings.Contains(lower, "needed a single revision"), strings.Contains(lower, "invalid object name"):
@@ -105,6 +107,12 @@ func (r repository) failed(env tool.Env, result process.Result) error {
 	}
 	return f
 }
+
+// noHead is what git says of a HEAD without a commit: of HEAD~9 it says that there is no
+// such commit.
+var noHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(ambiguous argument|bad revision) 'head(\^\{commit\})?'`)
+})
 
 // pager keeps the lines of one page, and stops git when it has them.
 type pager struct {

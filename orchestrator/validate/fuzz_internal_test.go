@@ -98,7 +98,7 @@ func fuzzWorld() *world {
 		Resolver: resolve.New(roots), Config: settings,
 		Providers: provider.New(settings, func(name string) string { return env[name] }),
 		Trust:     &trust.Gate{Roots: roots, Shipped: system.Has, Settings: settings.Integrity},
-		Runs:      func(*resolve.Found) error { return nil },
+		Runs:      func(*resolve.Found) ([]string, error) { return nil, nil },
 		Env:       func(string) bool { return false },
 	}
 	_, s := v.settings()

@@ -19,10 +19,13 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 	if err != nil {
 		return err
 	}
-	runs := w.Runs(found)
+	notes, runs := w.Runs(found)
 	checkSchema(l, found, doc, errors.Is(runs, chain.ErrNoTool))
 	checkExecutor(l, found, runs)
 	checkKeys(l, found, doc)
+	for _, note := range notes {
+		l.warnf(CodeKeyUnknown, firstLine(found.Content, "config:"), "", "%s", note)
+	}
 	return nil
 }
 

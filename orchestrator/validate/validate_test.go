@@ -30,6 +30,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/executor/httpclient"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -56,13 +57,18 @@ func newScene(t *testing.T) *scene {
 			Roots: roots, Shipped: system.Has, Settings: settings.Integrity,
 			Own: func() (*sign.PublicKey, error) { return nil, nil }, //nolint:nilnil // the user has no key
 		},
-		Runs: func(found *resolve.Found) error {
+		Runs: func(found *resolve.Found) ([]string, error) {
 			c, err := chains.Build(found)
-			if err != nil || c.Primitive() != chain.Builtin {
-				return err
+			if err != nil {
+				return nil, err
 			}
-			_, err = resolve.New(resolve.Roots{System: system.FS()}).Find(item.Tool, found.ID)
-			return err
+			switch c.Primitive() {
+			case chain.HTTPClient:
+				return httpclient.New(nil, nil).Check(c)
+			case chain.Builtin:
+				_, err = resolve.New(resolve.Roots{System: system.FS()}).Find(item.Tool, found.ID)
+			}
+			return nil, err
 		},
 		Env: func(name string) bool { return name == "PROJECT_PATH" },
 	}

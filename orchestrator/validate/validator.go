@@ -23,8 +23,8 @@ type Validator struct {
 	Config    *config.Snapshot
 	Providers *provider.Registry
 	// Runs says why nothing can run a tool, whatever its signature is; nil when it can
-	// be run.
-	Runs func(*resolve.Found) error
+	// be run. Notes say what of its configuration nobody reads.
+	Runs func(*resolve.Found) (notes []string, err error)
 	// Palette is what the model of a thread is offered, see [opening.Toolbox].
 	Palette func(opening.Wanted) (palette.Palette, error)
 	// Env reports whether {env:NAME} is replaced.

@@ -68,6 +68,8 @@ type Tool struct {
 	// Warnings are about items of the chain that are used although their signatures
 	// are not good, and about parameters that are not checked.
 	Warnings []string
+	// Notes are those of Warnings about a configuration that nobody reads.
+	Notes []string
 
 	builtin tool.Tool    // nil for others
 	chain   *chain.Chain // nil for built-in tools
@@ -140,7 +142,10 @@ func (e *Executor) Examine(found *resolve.Found) error {
 	if e.chains == nil {
 		return nil
 	}
-	_, err := e.chains.Examine(found)
+	c, err := e.chains.Examine(found)
+	if err == nil {
+		_, err = e.ofChain(c)
+	}
 	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeInvalidItem {
 		return err
 	}
@@ -173,6 +178,10 @@ func (e *Executor) ofChain(c *chain.Chain) (*Tool, error) {
 		return nil, err
 	}
 	t := &Tool{Definition: d, chain: c}
+	if t.Notes, err = e.primitives[c.Primitive()].Check(c); err != nil {
+		return nil, err
+	}
+	t.Warnings = slices.Clone(t.Notes)
 	if note := c.Tool().Doc.SchemaNote(); note != "" {
 		t.Warnings = append(t.Warnings, note)
 	}

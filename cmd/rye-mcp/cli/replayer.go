@@ -160,6 +160,9 @@ func stillTools(tools []tool.Tool) []tool.Tool {
 // stillPrimitive runs no tool of an item.
 type stillPrimitive struct{}
 
+// Check implements [chain.Primitive].
+func (stillPrimitive) Check(*chain.Chain) (notes []string, err error) { return nil, nil }
+
 // Run implements [chain.Primitive].
 func (stillPrimitive) Run(context.Context, *chain.Plan) (any, error) { return nil, errStill }
 

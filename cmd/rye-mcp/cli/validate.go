@@ -158,11 +158,15 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		Resolver: resolver, Trust: gate.Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),
 		Providers: providerSource(sys).With(settings),
-		Runs: func(found *resolve.Found) error {
-			if _, err := tools.Of(found); !actsOnThreads(found.ID) {
-				return err
+		Runs: func(found *resolve.Found) (notes []string, err error) {
+			if actsOnThreads(found.ID) {
+				return nil, nil
 			}
-			return nil
+			t, err := tools.Of(found)
+			if err != nil {
+				return nil, err
+			}
+			return t.Notes, nil
 		},
 		Env: func(name string) bool { _, ok := env[name]; return ok },
 	}, nil

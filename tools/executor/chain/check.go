@@ -111,6 +111,19 @@ func (c *Chain) checkProgram(specs []spec) error {
 	return nil
 }
 
+// CheckCommand refuses a configuration without the program that a process runs.
+func (c *Chain) CheckCommand() error {
+	if command, _ := c.Config["command"].(string); command == "" {
+		return c.invalid("%s names no `config.command`, a text, to run%s", c.Tool().ID, c.slip(c.Config, "command"))
+	}
+	for _, key := range []string{"args", "warm_args"} {
+		if _, isList := c.Config[key].([]any); !isList && c.Config[key] != nil {
+			return c.invalid("config.%s of %s is no list", key, c.Tool().ID)
+		}
+	}
+	return nil
+}
+
 func (c *Chain) invalid(format string, args ...any) *tool.Fault {
 	return tool.Faultf(tool.CodeInvalidItem, format, args...).With("path", c.Tool().Path)
 }
@@ -118,7 +131,7 @@ func (c *Chain) invalid(format string, args ...any) *tool.Fault {
 // slip names the key of a tool that was probably meant for one of its configuration.
 func (c *Chain) slip(own map[string]any, key string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Tool().Doc.Metadata)) {
-		if _, near := UnknownKey(name); near == "config" && own == nil || near == "config."+key {
+		if _, near := UnknownKey(name); near == "config" && c.Tool().Doc.Metadata["config"] == nil || near == "config."+key {
 			return fmt.Sprintf("; did you mean %s by %s?", near, item.Shown(name))
 		}
 	}

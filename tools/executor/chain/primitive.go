@@ -9,6 +9,9 @@ import (
 // to JSON. One that keeps processes or connections is an io.Closer, and is closed
 // with the thread, or with the server outside threads.
 type Primitive interface {
+	// Check reads the configuration of a chain before any call. Notes say what of it
+	// nobody reads; the error is a *tool.Fault about what no call could use.
+	Check(c *Chain) (notes []string, err error)
 	Run(ctx context.Context, p *Plan) (any, error)
 }
 

@@ -126,11 +126,29 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestUnknownKey(t *testing.T) {
+// What is wrong with a configuration is told before any call.
+func TestCheck(t *testing.T) {
 	t.Parallel()
-	p := plan(t, `{"url":"http://h","metod":"POST"}`, nil)
-	if _, err := newRequest(p); err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "config.metod") {
-		t.Errorf("%v, %v", p.Warnings, err)
+	for config, want := range map[string]struct{ note, fault string }{
+		`{"url":"http://h","metod":"POST"}`:                             {note: "config.metod of test/http means nothing to an HTTP tool; did you mean method?"},
+		`{"url":"http://h","retry":{"attempts":3}}`:                     {note: "config.retry.attempts of test/http means nothing to an HTTP tool; there are max_attempts, backoff"},
+		`{"url":"http://h","auth":{"type":"bearer","token":"t","x":1}}`: {note: "config.auth.x"},
+		`{"url":"http://{base}/","base":"h"}`:                           {},
+		`{"url":"http://h","method":"FETCH"}`:                           {fault: "its method FETCH is none of GET"},
+		`{"url":"http://h","retry":{"backoff":0.1}}`:                    {fault: "a number as retry.backoff, which must be exponential or linear"},
+		`{"url":"http://h","retry":{"max_attempts":"3"}}`:               {fault: "a string as retry.max_attempts, which must be a whole number"},
+		`{"url":"http://h","headers":{"X":5}}`:                          {fault: "a number as headers"},
+		`{"url":"http://h","auth":"key"}`:                               {fault: "a string as auth, which must be a mapping"},
+	} {
+		p := plan(t, config, nil)
+		p.Chain.Config = p.Config
+		notes, err := newClient().Check(p.Chain)
+		if f := tool.AsFault(err); (f != nil) != (want.fault != "") || f != nil && !strings.Contains(f.Message, want.fault) {
+			t.Errorf("%s: %v, want %q", config, err, want.fault)
+		}
+		if text := strings.Join(notes, "\n"); (text == "") != (want.note == "") || !strings.Contains(text, want.note) {
+			t.Errorf("%s: noted %q, want %q", config, text, want.note)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -16,78 +15,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
-
-// config is what a tool declares.
-type config struct {
-	Method  string            `json:"method"`
-	URL     string            `json:"url"`
-	Headers map[string]string `json:"headers"`
-	Query   map[string]any    `json:"query"`
-	Body    any               `json:"body"`
-	Auth    *auth             `json:"auth"`
-	Retry   retries           `json:"retry"`
-}
-
-type auth struct {
-	Type   string `json:"type"`   // bearer or api_key
-	Token  string `json:"token"`  // of bearer
-	Key    string `json:"key"`    // of api_key
-	Header string `json:"header"` // of api_key; X-API-Key when empty
-}
-
-type retries struct {
-	MaxAttempts int    `json:"max_attempts"`
-	Backoff     string `json:"backoff"` // exponential or linear
-}
-
-// maxAttempts bounds what a tool can declare.
-const maxAttempts = 10
-
-// configKeys are those that a configuration may have: timeout is the chain's.
-var configKeys = []string{"method", "url", "headers", "query", "body", "auth", "retry", "timeout"}
-
-// decode reads the configuration, templates unfilled.
-func decode(p *chain.Plan) (config, error) {
-	raw, err := json.Marshal(p.Config)
-	if err != nil {
-		return config{}, err
-	}
-	c := config{Method: http.MethodGet}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, invalid(p, "its config: %v", err)
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.Config)) {
-		if !slices.Contains(configKeys, key) {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("config.%s of %s means nothing to an HTTP tool; there are %s", key, p.Chain.Tool().ID, strings.Join(configKeys, ", ")))
-		}
-	}
-	c.Method = strings.ToUpper(c.Method)
-	switch {
-	case c.URL == "":
-		return c, invalid(p, "it names no url")
-	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, c.Method):
-		return c, invalid(p, "its method %s is none of GET, HEAD, POST, PUT, PATCH, DELETE", c.Method)
-	case c.Retry.MaxAttempts < 0 || c.Retry.MaxAttempts > maxAttempts:
-		return c, invalid(p, "retry.max_attempts is %d; at most %d", c.Retry.MaxAttempts, maxAttempts)
-	case !slices.Contains([]string{"", "exponential", "linear"}, c.Retry.Backoff):
-		return c, invalid(p, "retry.backoff %q is neither exponential nor linear", c.Retry.Backoff)
-	}
-	return c, c.checkAuth(p)
-}
-
-func (c config) checkAuth(p *chain.Plan) error {
-	switch {
-	case c.Auth == nil:
-		return nil
-	case c.Auth.Type == "bearer" && c.Auth.Token != "", c.Auth.Type == "api_key" && c.Auth.Key != "":
-		return nil
-	}
-	return invalid(p, "its auth is neither {type: bearer, token} nor {type: api_key, key, header}")
-}
-
-func invalid(p *chain.Plan, format string, args ...any) error {
-	return tool.Faultf(tool.CodeInvalidItem, "the HTTP tool %s: %s", p.Chain.Tool().ID, fmt.Sprintf(format, args...))
-}
 
 // request is a request whose values are in their places. It can be sent again.
 type request struct {
@@ -102,7 +29,7 @@ type request struct {
 }
 
 func newRequest(p *chain.Plan) (*request, error) {
-	c, err := decode(p)
+	c, err := decode(p.Chain.Tool(), p.Config)
 	if err != nil {
 		return nil, err
 	}

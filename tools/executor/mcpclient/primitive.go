@@ -28,12 +28,26 @@ func (p Primitive) Close() error {
 	return nil
 }
 
+// Check implements [chain.Primitive].
+func (p Primitive) Check(c *chain.Chain) (notes []string, err error) {
+	_, err = toolName(c.Tool(), c.Config)
+	return nil, err
+}
+
+// toolName is the name that the tool has at its server.
+func toolName(of *chain.Element, config map[string]any) (string, error) {
+	if name, _ := config["tool_name"].(string); name != "" {
+		return name, nil
+	}
+	return "", tool.Faultf(tool.CodeInvalidItem, "%s names no config.tool_name, the tool of the server", of.ID).
+		With("path", of.Path).WithHint("rye/mcp/connect lists the tools of a server.")
+}
+
 // Run calls the tool of the server that the plan names, and returns a [*Result].
 func (p Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
-	id := plan.Chain.Tool().ID
-	name, _ := plan.Config["tool_name"].(string)
-	if name == "" {
-		return nil, tool.Faultf(tool.CodeInvalidItem, "%s names no config.tool_name, the tool of the server", id)
+	name, err := toolName(plan.Chain.Tool(), plan.Config)
+	if err != nil {
+		return nil, err
 	}
 	s, err := p.ServerOf(plan)
 	if err != nil {

@@ -42,6 +42,9 @@ var _ chain.Primitive = (*Primitive)(nil)
 // Close ends the processes that are kept warm.
 func (p *Primitive) Close() error { return p.warm.close() }
 
+// Check implements [chain.Primitive].
+func (p *Primitive) Check(c *chain.Chain) (notes []string, err error) { return nil, c.CheckCommand() }
+
 // Run implements [chain.Primitive].
 func (p *Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 	warm := plan.Warm && plan.Call.ThreadID != "" && plan.Config["warm_args"] != nil

@@ -190,10 +190,10 @@ type Input struct {
 
 // Output is a declared output of a directive.
 type Output struct {
-	Name        string
-	Type        string // as Input; "" accepts anything
-	Required    bool
-	Description string
+	Name        string `json:"name"`
+	Type        string `json:"type,omitempty"` // as Input; "" accepts anything
+	Required    bool   `json:"required"`
+	Description string `json:"description,omitempty"`
 }
 
 // KnowledgeDoc is a parsed knowledge entry.

@@ -17,12 +17,20 @@ var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // IsPlain reports whether messages repeat a name as it is.
 func IsPlain(name string) bool { return len(name) <= MaxShown && plainName().MatchString(name) }
 
+// shownName is what messages repeat: the form of ids, with the signs of amounts, lists and
+// paths, in alphabets whose sentences have blanks and whose letters run from left to right.
+var shownName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_.:*/@#+$%=,~\\\p{Latin}\p{Greek}\p{Cyrillic}-]+$`)
+})
+
+func isShown(name string) bool { return len(name) <= MaxShown && shownName().MatchString(name) }
+
 // Shown is a name from a file, or of one, as messages repeat it. Models take messages
 // for the words of rye-mcp, and somebody else's file can hold a sentence where a name
-// belongs: only what has the form of an id is repeated, and of the rest how long it
+// belongs: only what is one word is repeated, and of the rest how long it
 // is. The place of the name stands elsewhere in the message.
 func Shown(name string) string {
-	if name == "" || IsPlain(name) {
+	if name == "" || isShown(name) {
 		return name
 	}
 	return fmt.Sprintf("(a name of %d bytes)", len(name))
@@ -52,7 +60,7 @@ func ShownIn(message string) string {
 			name = plain
 		}
 		name = strings.TrimSuffix(strings.TrimPrefix(name, "/"), "...")
-		if name == "" || IsPlain(name) || ownWords[name] {
+		if name == "" || isShown(name) || ownWords[name] {
 			return quoted
 		}
 		return Shown(name)

@@ -55,6 +55,8 @@ func TestDirectiveErrors(t *testing.T) {
 	}{
 		{"empty file", "", 1, []string{"no ```xml block"}},
 		{"no block", "# T\n\ntext\n", 3, []string{"no ```xml block"}},
+		{"an indented block", "# T\n\n  ```xml\n  <directive name=\"x\"/>\n  ```\n", 3, []string{"nothing before them"}},
+		{"a block of tildes", "~~~xml\n<directive name=\"x\"/>\n~~~\n", 1, []string{"three backticks"}},
 		{"only inside a longer fence", "````\n```xml\n<directive name=\"x\"/>\n```\n````\n", 5, []string{"no ```xml block"}},
 		{"longer fence never closed", "# T\n````md\n```xml\n<directive name=\"x\"/>\n```\n", 2, []string{"never closed"}},
 		{"block never closed", "# T\n```xml\n<directive name=\"x\"/>\n", 2, []string{"never closed"}},

@@ -17,7 +17,7 @@ type block struct {
 // hold any number of them, closed or not.
 func findBlock(src *source) (*block, error) {
 	var outer string // the fence we are in, empty outside
-	line, outerLine := 0, 0
+	line, outerLine, almost := 0, 0, 0
 	for offset := 0; offset < len(src.text); {
 		text, _ := cutLine(src.text[offset:])
 		line++
@@ -29,10 +29,16 @@ func findBlock(src *source) (*block, error) {
 			}
 		case isXMLFence(text):
 			return readBlock(src, offset, next, line+1)
+		case almost == 0 && isAlmostXMLFence(text):
+			almost = line
+			outer, outerLine = opensOuterFence(text), line
 		default:
 			outer, outerLine = opensOuterFence(text), line
 		}
 		offset = next
+	}
+	if almost > 0 {
+		return nil, src.errorf(almost, "a directive begins with ```xml at the beginning of a line: three backticks, and nothing before them")
 	}
 	if outer != "" {
 		return nil, src.errorf(outerLine, "this %s fence is never closed, so no ```xml block was found", outer)
@@ -77,6 +83,18 @@ func mask(text string, opaque []span, start int) string {
 func isXMLFence(line string) bool {
 	info, ok := strings.CutPrefix(line, "```")
 	return ok && strings.EqualFold(strings.TrimSpace(info), "xml")
+}
+
+// isAlmostXMLFence reports whether CommonMark reads a fence of XML in a line that opens no
+// directive: one that is indented, longer, or made of tildes.
+func isAlmostXMLFence(line string) bool {
+	text := strings.TrimLeft(line, " ")
+	for _, c := range []byte("`~") {
+		if run := leadingRun(text, c); len(run) >= 3 && len(line)-len(text) <= 3 {
+			return strings.EqualFold(strings.TrimSpace(text[len(run):]), "xml")
+		}
+	}
+	return false
 }
 
 // opensOuterFence returns the run of four or more backticks, or three or more

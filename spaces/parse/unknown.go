@@ -124,7 +124,7 @@ type home struct {
 }
 
 type unknownFinder struct {
-	homes map[string]home // of the elements directly below <directive> and <metadata>
+	homes map[string]home // of the elements directly below <directive>, <metadata> and <outputs>
 	found []item.UnknownName
 }
 
@@ -134,8 +134,11 @@ func (f *unknownFinder) learn(s shape, name string) {
 			continue // they may stand in both
 		}
 		f.homes[child] = home{parent: name, part: its.part}
-		if child == "metadata" {
+		switch child {
+		case "metadata":
 			f.learn(its, child)
+		case "outputs":
+			f.homes["success"], f.homes["failure"] = home{parent: child}, home{parent: child}
 		}
 	}
 }

@@ -35,6 +35,8 @@ func TestUnknownNames(t *testing.T) {
 		{root: `<outputs><outptu name="a"/></outputs>`, part: "outputs", nearest: "<output>"},
 		{root: `<outputs><output name="a" require="true"/></outputs>`, part: "outputs", nearest: "required"},
 		{root: `<outputs><succes>done</succes></outputs>`, says: "is read as an output of that name", nearest: "<success>"},
+		{root: `<success>done</success>`, says: "<success> belongs in <outputs>; in <directive> nobody reads it"},
+		{root: `<failure>why</failure>`, says: "<failure> belongs in <outputs>"},
 		{root: `<extends>base</extends>`, part: "extends", nearest: "extends"},
 		{root: `<continuation_directive>next</continuation_directive>`, says: "<continuation_directive> belongs in <metadata>"},
 		{metadata: `<continuation>next</continuation>`, says: "<continuation> is not known in <metadata>"},

@@ -39,6 +39,8 @@ const (
 	newerVariable = "RYE_TEST_NEWER"
 	// leaseVariable is how long the lease of a worker lasts, as a duration.
 	leaseVariable = "RYE_TEST_LEASE"
+	// signalVariable is how long signals mean what the first one meant, as a duration.
+	signalVariable = "RYE_TEST_SIGNAL"
 )
 
 // testSystem is the machine with the steps observed as the environment says.
@@ -51,6 +53,9 @@ func testSystem() cli.System {
 	}
 	if lease, err := time.ParseDuration(sys.Getenv(leaseVariable)); err == nil {
 		sys.Lease = lease
+	}
+	if one, err := time.ParseDuration(sys.Getenv(signalVariable)); err == nil {
+		sys.OneSignal = one
 	}
 	if folder := sys.Getenv(newerVariable); folder != "" {
 		sys.Migrations = newerMigrations(folder)

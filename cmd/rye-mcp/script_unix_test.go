@@ -49,8 +49,8 @@ func waitUntilGone(ts *testscript.TestScript, neg bool, args []string) {
 	poll(ts.Fatalf, func() (bool, string) { return process.Gone(pid), "process " + args[0] + " lives on" })
 }
 
-// holdLock is holds PIDFILE LOCKFILE: a process that suspends itself while it has a
-// lock.
+// holdLock is holds PIDFILE LOCKFILE [PIPE]: a process that suspends itself while it has
+// a lock, or with a named pipe waits until that is written to.
 func holdLock(args []string) int {
 	lock, err := os.OpenFile(args[1], os.O_RDWR, 0)
 	if err == nil {
@@ -58,6 +58,12 @@ func holdLock(args []string) int {
 	}
 	if err == nil {
 		err = os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o600)
+	}
+	if err == nil && len(args) > 2 {
+		_, err = os.ReadFile(args[2])
+	}
+	if err == nil && len(args) > 2 {
+		return 0
 	}
 	goesOn := make(chan os.Signal, 1)
 	signal.Notify(goesOn, syscall.SIGCONT)

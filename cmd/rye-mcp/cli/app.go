@@ -6,20 +6,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
@@ -60,6 +58,9 @@ type System struct {
 	// Lease is how long that of a worker lasts without a renewal; 0: as the fleet says. The
 	// program has none; its tests have a longer one where a busy machine must not lose it.
 	Lease time.Duration
+	// OneSignal is how long further signals mean what the first one meant; 0: a second. The
+	// program has none; its tests have one that does not depend on how busy the machine is.
+	OneSignal time.Duration
 
 	store *storeWish // nil: nobody says where threads are kept but the settings
 }
@@ -96,7 +97,7 @@ func Main(sys System, args []string) int {
 	// as the same user. Where a sandbox forbids to hide them, it is the sandbox
 	// that keeps processes apart.
 	_ = process.HideMemory()
-	ctx, stop := interruptible()
+	ctx, stop := interruptible(cmp.Or(sys.OneSignal, oneSignal))
 	defer stop()
 	root := rootFor(sys, args)
 	root.SetArgs(args)
@@ -105,35 +106,6 @@ func Main(sys System, args []string) int {
 		return exitOK
 	}
 	return report(sys, err)
-}
-
-// interruptible is cancelled by SIGINT, SIGTERM and the closing of the
-// terminal, with the signal as cause. A second signal ends the program at once.
-// nohup ignores the closing of the terminal, and means this program alone.
-func interruptible() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !process.OutliveHangup() {
-		ends = append(ends, syscall.SIGHUP)
-	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, ends...)
-	go func() {
-		defer signal.Stop(signals)
-		select {
-		case s := <-signals:
-			cancel(&thread.SignalError{Signal: signalName(s)})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
-func signalName(s os.Signal) string {
-	if number, ok := s.(syscall.Signal); ok {
-		return unix.SignalName(number)
-	}
-	return s.String()
 }
 
 // exitError ends the program with a code; what there was to say has been said.

@@ -95,7 +95,7 @@ func (d *demo) run(ctx context.Context) error {
 		d.screen.print("\ncancelling …\n")
 		id := map[string]any{"thread_id": started.ThreadID}
 		if err := client.call(context.WithoutCancel(ctx), "cancel_thread", id, &stop.Stopped{}); err != nil {
-			return err
+			return goesOn(started.ThreadID, err, fmt.Sprintf("%s threads cancel %s --project %s", d.looking(), started.ThreadID, d.project()))
 		}
 		return context.Cause(ctx)
 	}
@@ -184,16 +184,21 @@ func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (v
 	}
 }
 
+// looking is how a command line begins that finds the demo's threads.
+func (d *demo) looking() string {
+	if d.real {
+		return d.command()
+	}
+	return "USER_SPACE=" + filepath.Join(d.dir, "user") + " " + d.command() // the demo's own user space
+}
+
 // tell says what came out and where things lie.
 func (d *demo) tell(root thread.ID, r view.Result) {
 	d.screen.print("\n%s: %s\n", r.Status, demoSummary(r))
 	if d.brief {
 		return
 	}
-	look := d.command()
-	if !d.real { // its threads are those of the demo's own user space
-		look = "USER_SPACE=" + filepath.Join(d.dir, "user") + " " + look
-	}
+	look := d.looking()
 	d.screen.print("\nTranscripts:  %s\nLook at one:  %s threads show %s --project %s\nRemove all:   rm -r %s\n",
 		filepath.Join(d.project(), ".ai", "state", "threads"), look, root, d.project(), d.dir)
 	d.screen.print("\nFor your editor (mcpServers):  \"rye\": {\"command\": %q, \"args\": [\"--stdio\"]}\n", d.command())

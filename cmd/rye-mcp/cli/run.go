@@ -360,7 +360,7 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
 		if _, err := p.control.Stop.Cancel(after, id); err != nil {
-			return view.Result{}, err
+			return view.Result{}, goesOn(id, err, "rye-mcp threads cancel "+string(id))
 		}
 		waited, err = p.control.Wait(after, untilEnd(sys, id))
 	}
@@ -368,6 +368,17 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 		return view.Result{}, err
 	}
 	return waited.Results[id], nil
+}
+
+// goesOn is the failure to cancel a thread that a command has started, which is paid for
+// until somebody cancels it.
+func goesOn(id thread.ID, cause error, cancel string) error {
+	f := *tool.AsFault(cause)
+	if first := advice(&f); first != "" {
+		cancel = first + "; " + cancel
+	}
+	f.Message, f.Try, f.Err = fmt.Sprintf("thread %s goes on, as it could not be cancelled: %s", id, f.Message), cancel, cause
+	return &f
 }
 
 // runJSON is what run writes with --json.

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// oneSignal is how long further signals mean what the first one meant. Programs like
+// timeout signal a command and then its group, so it gets two of them at once.
+const oneSignal = time.Second
+
+// interruptible is cancelled by SIGINT, SIGTERM and the closing of the
+// terminal, with the signal as cause. The command then puts in order what it leaves,
+// such as a thread that nobody waits for any more, and signals that come within one of
+// the first do not disturb that. A later one ends the program at once. nohup ignores the
+// closing of the terminal, and means this program alone.
+func interruptible(one time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !process.OutliveHangup() {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signals, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, ends...)
+	go func() {
+		defer signal.Stop(signals)
+		select {
+		case s := <-signals:
+			cancel(&thread.SignalError{Signal: signalName(s)})
+		case <-over:
+			return
+		}
+		select {
+		case <-time.After(one):
+		case <-over:
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		close(over)
+	}
+}
+
+func signalName(s os.Signal) string {
+	if number, ok := s.(syscall.Signal); ok {
+		return unix.SignalName(number)
+	}
+	return s.String()
+}

@@ -125,6 +125,47 @@ func TestDecisionParams(t *testing.T) {
 	}
 }
 
+// TestDelays: the delay of a retry is a number however it is written.
+func TestDelays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		xml  string
+		want float64 // below 0: there is none
+		err  string
+	}{
+		"attribute":      {`<execute item_id="` + control + `"><param name="action">retry</param><param name="delay_seconds" value="5"/></execute>`, 5, ""},
+		"text":           {`<execute item_id="` + control + `"><param name="action">retry</param><param name="delay_seconds"> 5 </param></execute>`, 5, ""},
+		"inputs":         {`<execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>0.3</delay_seconds></inputs>`, 0.3, ""},
+		"template":       {`<execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>1${error.zero}</delay_seconds></inputs>`, 10, ""},
+		"missing":        {`<execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>${error.nothing}</delay_seconds></inputs>`, -1, ""},
+		"none":           {`<execute item_id="` + control + `"/><inputs><action>retry</action></inputs>`, -1, ""},
+		"not a number":   {`<execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>${error.word}</delay_seconds></inputs>`, -1, `delay_seconds is "soon"`},
+		"of a structure": {`<execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>${error}</delay_seconds></inputs>`, -1, "want a number of seconds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, err := hook.Set{}.WithDirectives(directive(t, "d", `<hook id="a" event="error">`+c.xml+`</hook>`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newScene(set)
+			d, err := s.Control(t.Context(), hook.EventError, map[string]any{"error": map[string]any{"zero": int64(0), "word": "soon"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.err != "" {
+				if d.Given() || len(s.fired) != 1 || !strings.Contains(s.fired[0].Error, c.err) {
+					t.Errorf("decided %+v, and fired %+v", d, s.fired)
+				}
+				return
+			}
+			if d.Verdict != hook.Retry || (d.Delay != nil) != (c.want >= 0) || d.Delay != nil && *d.Delay != c.want {
+				t.Errorf("decided %+v", d)
+			}
+		})
+	}
+}
+
 // TestInfrastructureAlwaysRuns: and decides when nobody else has.
 func TestInfrastructureAlwaysRuns(t *testing.T) {
 	t.Parallel()

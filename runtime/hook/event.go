@@ -117,7 +117,9 @@ const (
 type Decision struct {
 	Verdict Verdict
 	Params  map[string]any // what else the action said, such as error, as [expr.Plain] makes it
-	HookID  string
+	// Delay is how many seconds to wait before a retry; nil when the hook does not say.
+	Delay  *float64
+	HookID string
 }
 
 // Given reports whether there is a decision.
@@ -134,13 +136,38 @@ func decide(event Event, params map[string]any) (Decision, error) {
 		return Decision{}, err
 	}
 	d := Decision{Verdict: verdict}
+	if d.Delay, err = delayOf(params); err != nil {
+		return Decision{}, err
+	}
 	d.Params, _ = plain.(map[string]any) // of a map it makes a map
 	delete(d.Params, verdictParam)
 	return d, nil
 }
 
-// verdictParam is the param of the control action that holds the verdict.
-const verdictParam = "action"
+// Params of the control action.
+const (
+	verdictParam = "action"
+	delayParam   = "delay_seconds"
+)
+
+// delayOf reads a delay, which may be written as text: that of an element, or of a template
+// among others. One whose template gave nothing is none.
+func delayOf(params map[string]any) (*float64, error) {
+	given, err := expr.Plain(params[delayParam])
+	if err != nil {
+		return nil, err
+	}
+	text := item.Text(given)
+	if given == nil || text == "" {
+		return nil, nil
+	}
+	number, err := item.ParseValue(item.TypeNumber, text)
+	seconds, ok := number.(float64)
+	if err != nil || !ok || seconds < 0 {
+		return nil, fmt.Errorf("%s is %q; want a number of seconds", delayParam, item.Shown(text))
+	}
+	return &seconds, nil
+}
 
 func verdictOf(event Event, params map[string]any) (Verdict, error) {
 	allowed := event.rules().verdicts

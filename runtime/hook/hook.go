@@ -224,6 +224,11 @@ func badControl(h *Hook, a item.Action) string {
 	if a.Primary != "execute" {
 		return fmt.Sprintf("%s is executed, not %s", ControlID, a.Primary)
 	}
+	if text, _ := a.Params[delayParam].(string); !hasTemplate(text) {
+		if _, err := delayOf(a.Params); err != nil {
+			return err.Error()
+		}
+	}
 	if h.Event == "" {
 		return ""
 	}

@@ -75,6 +75,18 @@ func TestBadDirectiveHooks(t *testing.T) {
 		{"decides what cannot be", decide("after_step", "retry"), `cannot decide "retry"; it can fail, abort, continue, escalate`},
 		{"vetoes wrongly", decide("before_handoff", "escalate"), "it can abort, continue"},
 		{"decides nothing", `<hook id="a" event="error"><execute item_id="` + control + `"/></hook>`, "needs the param action: retry"},
+		{
+			"delay as text", `<hook id="a" event="error"><execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>soon</delay_seconds></inputs></hook>`,
+			`delay_seconds is "soon"; want a number of seconds`,
+		},
+		{
+			"delay below zero", `<hook id="a" event="error"><execute item_id="` + control + `"><param name="action">retry</param><param name="delay_seconds" value="-1"/></execute></hook>`,
+			`delay_seconds is "-1"`,
+		},
+		{
+			"delay of two kinds", `<hook id="a"><when>x exists</when><execute item_id="` + control + `"><param name="action">retry</param><param name="delay_seconds" value="true"/></execute></hook>`,
+			`delay_seconds is "true"`,
+		},
 		{"fetches a decision", `<hook id="a" event="error"><fetch item_id="` + control + `"/></hook>`, "is executed, not fetch"},
 	}
 	for _, tt := range tests {
@@ -95,6 +107,7 @@ func TestGoodActions(t *testing.T) {
 	for _, xml := range []string{
 		`<hook event="error"><execute item_id="` + control + `"><param name="action" value="${error.verdict}"/></execute></hook>`,
 		`<hook><when>x exists</when><execute item_id="` + control + `"><param name="action" value="retry"/></execute></hook>`,
+		`<hook event="error"><execute item_id="` + control + `"/><inputs><action>retry</action><delay_seconds>${inputs.wait}</delay_seconds></inputs></hook>`,
 		`<hook event="thread_started"><search><param name="query" value="x"/></search></hook>`,
 		`<hook event="thread_started"><fetch><param name="query" value="x"/></fetch></hook>`,
 		`<hook event="resolve_extends"><set_extends>${inputs.base}</set_extends></hook>`,

@@ -15,11 +15,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Params of a decision.
-const (
-	errorParam = "error"         // fail and abort: what to say
-	delayParam = "delay_seconds" // retry: how long to wait before
-)
+// errorParam is the param of a decision to fail or abort that says why.
+const errorParam = "error"
 
 // toldError is an end that a hook has decided.
 type toldError struct {
@@ -60,16 +57,10 @@ func saysOf(d hook.Decision) string {
 
 // delayOf is how long a retry waits; nil when the hook does not say.
 func delayOf(d hook.Decision) *time.Duration {
-	var seconds float64
-	switch v := d.Params[delayParam].(type) {
-	case int64:
-		seconds = float64(v)
-	case float64:
-		seconds = v
-	default:
+	if d.Delay == nil {
 		return nil
 	}
-	delay := time.Duration(min(max(0, seconds), maxDelay.Seconds()) * float64(time.Second))
+	delay := time.Duration(min(*d.Delay, maxDelay.Seconds()) * float64(time.Second))
 	return &delay
 }
 

@@ -42,6 +42,7 @@ func TestDecisionsAboutTools(t *testing.T) {
 		"none":                {failures: 9, calls: 1, state: thread.Completed, says: "disk full"},
 		"continue":            {verdict: "continue", failures: 9, calls: 1, state: thread.Completed, says: "disk full"},
 		"retry":               {verdict: "retry, delay_seconds: 0.001", failures: 1, calls: 2, state: thread.Completed, says: "it worked"},
+		"retry after text":    {verdict: "retry, delay_seconds: '0.001'", failures: 1, calls: 2, state: thread.Completed, says: "it worked"},
 		"retry in vain":       {verdict: "retry", failures: 9, calls: 2, state: thread.Completed, says: "disk full"},
 		"fail":                {verdict: "fail", failures: 9, calls: 1, state: thread.Error, says: "disk full", code: "tool_failed"},
 		"fail with a message": {verdict: "fail, error: 'no ${error.code} today'", failures: 9, calls: 1, state: thread.Error, says: "no tool_failed today", code: "tool_failed"},

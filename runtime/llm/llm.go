@@ -182,6 +182,7 @@ type APIError struct {
 	Message   string      // the vendor's words, or what happened on the way
 	Header    http.Header // of the answer, without cookies and secrets; nil when there was none
 	MidStream bool        // the answer had begun
+	Whole     bool        // there was an answer, in one piece instead of a stream
 	Err       error       // the cause on the way, if any
 }
 

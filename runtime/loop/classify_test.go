@@ -31,6 +31,7 @@ func TestShippedClassification(t *testing.T) {
 		"cut in mid-stream":      {failed{Type: wire.TypeConnection, MidStream: true}, config.CategoryTransient, true},
 		"silence":                {failed{Type: wire.TypeStalled, Message: "timed out: no byte for 2m0s"}, config.CategoryTransient, true},
 		"answer without sense":   {failed{Status: 200, Type: wire.TypeMalformed}, config.CategoryTransient, true},
+		"answer in one piece":    {failed{Status: 200, Type: wire.TypeWhole, Message: "timeout, quota exceeded"}, config.CategoryPermanent, false},
 		"no content":             {failed{Status: 204, Type: wire.TypeMalformed}, config.CategoryTransient, true},
 		"server error":           {failed{Status: 500}, config.CategoryTransient, true},
 		"bad gateway":            {failed{Status: 502, Message: `the answer is a web page titled "Bad Gateway"`}, config.CategoryTransient, true},

@@ -103,15 +103,17 @@ func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
 	return u, nil
 }
 
-// bill is what the call is charged by. One that the provider refused is free.
+// bill is what the call is charged by. One that the provider refused is free, which a
+// status of success does not say, whatever was answered with it.
 func (c *call) bill() limit.Call {
-	sent := c.sent
-	if api, ok := apiError(c.err); ok && api.Status != 0 && !api.MidStream {
-		sent = false
+	sent, whole := c.sent, c.err == nil
+	if api, ok := apiError(c.err); ok {
+		refused := api.Status != 0 && api.Status/100 != 2
+		sent, whole = sent && (!refused || api.MidStream), api.Whole
 	}
 	bill := limit.Call{
 		Input: c.input, Allowance: c.allowance, Sent: sent, Delivered: c.delivered,
-		Whole: c.err == nil, Usage: c.answer.Usage,
+		Whole: whole, Usage: c.answer.Usage,
 	}
 	if c.absurd { // the report is worth nothing, and there may have been a whole answer
 		bill.Usage, bill.Whole = llm.Usage{}, true

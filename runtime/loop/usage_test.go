@@ -173,6 +173,8 @@ func TestBrokenOffCallsAreCharged(t *testing.T) {
 		"error inside":            {`{times: 1, text: "a short text.", usage: {input_tokens: 100, output_tokens: 50}, error: {type: overloaded_error, message: busy, after: 4}}`, 126},
 		"cut within a call":       {`{times: 1, tool_calls: [{name: test_echo}], usage: {input_tokens: 100, output_tokens: 50}, cut_after: 2}`, 100 + 2*thread.Micros(len("test_echo"))},
 		"cut at once":             {`{times: 1, text: x, cut_after: 0}`, firstInput},
+		"success without sense":   {`{times: 1, raw: {headers: {content-type: application/json}, body: '{}'}}`, firstInput},
+		"error as a success":      {`{times: 1, raw: {headers: {content-type: application/json}, body: '{"error":{"type":"odd","message":"m"}}'}}`, 0},
 		"refused before it began": {`{times: 1, error: {status: 500, type: api_error, message: oops}}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,6 +187,29 @@ func TestBrokenOffCallsAreCharged(t *testing.T) {
 			}
 			if rec.Status != thread.Completed || rec.Cost.Turns != 1 || rec.Cost.Spend != c.spend+120 {
 				t.Errorf("%s, %d turns, %s; want %s", rec.Status, rec.Cost.Turns, rec.Cost.Spend, c.spend+120)
+			}
+		})
+	}
+}
+
+// TestAnswersInOnePiece: an answer that is not streamed is paid for, so it is charged as one
+// without usage is, and not asked for again.
+func TestAnswersInOnePiece(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	for api, body := range map[string]string{
+		config.APIOpenAI:    `{"choices":[{"message":{"content":"rate_limit"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`,
+		config.APIAnthropic: `{"type":"message","content":[{"type":"text","text":"billing"}],"usage":{"input_tokens":9,"output_tokens":2}}`,
+	} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.speak(api, "turns:\n  - raw: {headers: {content-type: application/json}, body: '"+body+"'}\n")
+			rec := h.run(job{capabilities: []string{}})
+			checkEnd(t, rec, "provider_permanent", "in one piece .* base_url")
+			sent := h.requests(rec.ThreadID)
+			if want := thread.Micros(sent[0].InputTokens) + 2*thread.Micros(sent[0].MaxTokens); len(h.server.Requests()) != 1 || rec.Cost.Spend != want {
+				t.Errorf("%d requests for %s, want one for %s", len(h.server.Requests()), rec.Cost.Spend, want)
 			}
 		})
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
 
@@ -22,6 +24,7 @@ const (
 	TypeStalled    = "stalled"               // silent for too long, by Config.StallTimeout or FirstTimeout
 	TypeConnection = "connection_error"      // no connection, or it was cut
 	TypeMalformed  = "malformed_answer"      // the answer does not follow the protocol
+	TypeWhole      = "not_streamed"          // the answer is there, in one piece
 	TypeTooLong    = "answer_too_long"       // the answer has more than MaxContent
 	TypeRequest    = "invalid_request_error" // the request cannot be sent at all
 )
@@ -127,7 +130,7 @@ func (c *Call) refusal(resp *http.Response) error {
 		e.Message = http.StatusText(resp.StatusCode)
 	}
 	if resp.StatusCode/100 == 2 {
-		asRefusal(e, resp)
+		asRefusal(e, resp, text)
 	} else {
 		e.Status = resp.StatusCode
 	}
@@ -147,15 +150,40 @@ func mayStream(resp *http.Response) bool {
 
 // asRefusal completes the error of an answer that the status calls a success
 // although it is no stream: an error object says what it is, as within a
-// stream, and anything else makes no sense.
-func asRefusal(e *llm.APIError, resp *http.Response) {
+// stream. Anything else may have cost something: an answer in one piece has, and what is
+// neither makes no sense.
+func asRefusal(e *llm.APIError, resp *http.Response, body []byte) {
 	if e.Status = cmp.Or(e.Status, statusOf(e.Type, e.Code)); e.Status != 0 {
 		return
 	}
-	e.Status, e.Type = resp.StatusCode, TypeMalformed
-	if kind := resp.Header.Get("Content-Type"); kind != "" && !strings.HasPrefix(kind, "text/html") {
-		e.Message = cut("the answer is " + kind + " instead of a stream of events: " + e.Message)
+	kind := resp.Header.Get("Content-Type")
+	switch e.Status = resp.StatusCode; {
+	case holdsError(body):
+		e.Status = http.StatusInternalServerError
+	case isWhole(body):
+		e.Whole, e.Type, e.Message = true, TypeWhole, cut("the answer is "+kind+" in one piece instead of a stream of events; "+
+			"have the gateway at base_url stream, or set base_url to an address that does")
+	case kind != "" && !strings.HasPrefix(kind, "text/html"):
+		e.Type, e.Message = TypeMalformed, cut("the answer is "+kind+" instead of a stream of events: "+e.Message)
+	default:
+		e.Type = TypeMalformed
 	}
+}
+
+// holdsError reports whether a body has an error, of whatever shape.
+func holdsError(body []byte) bool {
+	return slices.ContainsFunc([]string{"error", "errors.0", "0.error"}, func(path string) bool {
+		found := gjson.GetBytes(body, path)
+		return found.Exists() && found.Type != gjson.Null
+	})
+}
+
+// isWhole reports whether a body begins as an answer of one of the protocols does that
+// is not streamed. It may be cut.
+func isWhole(body []byte) bool {
+	return slices.ContainsFunc([]string{"choices", "content", "output"}, func(member string) bool {
+		return gjson.GetBytes(body, member).Exists()
+	})
 }
 
 // publicHeader is the header of an answer without what grants access.

@@ -150,8 +150,20 @@ func TestRefusals(t *testing.T) {
 		}, 429, "slow upstream"},
 		{"an answer in one piece", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			_, _ = io.WriteString(w, `{"choices":[]}`)
-		}, 200, "instead of a stream of events"},
+			_, _ = io.WriteString(w, `{"error":null,"choices":[{"message":{"content":"no such billing"}}]}`)
+		}, 200, "in one piece instead of a stream of events; have the gateway at base_url stream"},
+		{"the beginning of a long one", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"`+strings.Repeat("x", maxErrorBody))
+		}, 200, "in one piece"},
+		{"JSON without an answer", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{}`)
+		}, 200, "application/json instead of a stream of events: {}"},
+		{"an error of an unknown type that calls itself a success", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"error":{"type":"odd","message":"not today"}}`)
+		}, 500, "not today"},
 		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, 204, "No Content"},
 		{"endless", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)

@@ -23,15 +23,12 @@ func started(p transcript.ThreadStarted) []Piece {
 	return pieces
 }
 
-// given tells in a line each what the model was told, and which calls failed that
-// another thread has made.
+// given tells in a line each what the model was told. Results of calls are those of an
+// earlier thread, which has told of them.
 func given(p transcript.CognitionIn) (pieces []Piece) {
 	for _, block := range p.Blocks {
-		switch {
-		case block.Type == llm.TextBlock:
+		if block.Type == llm.TextBlock {
 			pieces = append(pieces, line(Prompt, "« "+folded(block.Text))...)
-		case block.Type == llm.ToolResultBlock && block.IsError:
-			pieces = append(pieces, line(Failure, failure(block.ToolName, "", block.Text))...)
 		}
 	}
 	return pieces

@@ -124,7 +124,7 @@ func TestAsides(t *testing.T) {
 		{thread.EventThreadContinued, transcript.ThreadContinued{PreviousThreadID: "a-1", Via: thread.ViaFork, Messages: 1}, "● a copy of thread a-1 (1 message)\n"},
 		{thread.EventThreadContinued, transcript.ThreadContinued{PreviousThreadID: "a-1", Via: "handoff", Messages: 2}, "● continues thread a-1 (handoff; 2 messages taken over)\n"},
 		{thread.EventThreadResumed, transcript.ThreadResumed{NewThreadID: "c-1"}, "⇒ continued by thread c-1\n"},
-		{thread.EventCognitionIn, transcript.CognitionIn{Blocks: transcript.Blocks{{Type: llm.ToolResultBlock, IsError: true, ToolName: "t", Text: "bad"}}}, "✗ t: bad\n"},
+		{thread.EventCognitionIn, transcript.CognitionIn{Blocks: transcript.Blocks{{Type: llm.ToolResultBlock, IsError: true, ToolName: "t", Text: "bad"}}}, ""},
 		{thread.EventThreadError, transcript.Ended{Outcome: thread.Outcome{State: thread.Error, Error: &thread.Problem{Message: "it broke"}}}, "error after 0 turns, $0.0000: it broke\n"},
 		{thread.EventLimitExceeded, transcript.LimitExceeded{Code: "turns_exceeded", Value: "8", Max: "8"}, "· " + (&thread.LimitError{Code: "turns_exceeded", Value: "8", Max: "8"}).Error() + "\n"},
 		{thread.EventToolCallResult, transcript.ToolCallResult{Tool: "t", Text: `{"success":true}`}, "← t 16 B\n"},

@@ -237,14 +237,14 @@ func distinct(rows []thread.Record) []thread.Record {
 	})
 }
 
-// stopRows stops threads and returns their receipts in the order of rows. A
-// soft stop interrupts all of them first, so that none works on while another
-// takes its time; then each level has the ladder's patience, and the next one
+// stopRows stops threads and returns their receipts in the order of rows. All of them
+// are asked first, so that none works on while another takes its time, and none is told
+// of the end of another before it is told of its own; then each level has the ladder's patience, and the next one
 // its turn when that has ended. A process may so be interrupted twice.
 func (s *Stopper) stopRows(ctx context.Context, rows []thread.Record, ladder life.Ladder) []Receipt {
 	all := stopping{Stopper: s, ladder: ladder, receipts: make(map[thread.ID]*Receipt, len(rows))}
 	levels := lineage.DeepestFirst(rows)
-	all.interruptAll(ctx, slices.Concat(levels...))
+	all.askAll(ctx, levels)
 	s.Threads.Crashpoints.At(CrashInterrupted)
 	all.settleQueued(ctx, rows)
 	s.Threads.Crashpoints.At(CrashUnqueued)
@@ -268,20 +268,25 @@ func unstarted(rec thread.Record) bool { return !rec.Status.Terminal() && rec.PI
 // stopping is one stop of a tree whose cancel is on record.
 type stopping struct {
 	*Stopper
-	ladder      life.Ladder
-	interrupted map[thread.ID]bool
-	receipts    map[thread.ID]*Receipt
+	ladder   life.Ladder
+	asked    map[thread.ID]life.How
+	receipts map[thread.ID]*Receipt
 }
 
-// interruptAll sends the soft stop, where the ladder has one.
-func (s *stopping) interruptAll(ctx context.Context, rows []thread.Record) {
-	s.interrupted = map[thread.ID]bool{}
+// askAll sends the first signal of the ladder to all, the deepest first. A kill of one
+// level begins with that anyway.
+func (s *stopping) askAll(ctx context.Context, levels [][]thread.Record) {
+	s.asked = map[thread.ID]life.How{}
+	how := life.Interrupted
 	if s.ladder.Soft <= 0 {
+		how = life.Terminated
+	}
+	if how == life.Terminated && (s.ladder.Term <= 0 || len(levels) < 2) {
 		return
 	}
-	for _, rec := range rows {
-		if !rec.Status.Terminal() && rec.PID != 0 && s.Alive(ctx, rec) {
-			s.interrupted[rec.ThreadID] = s.Threads.Life.Interrupt(rec) == nil
+	for _, rec := range slices.Concat(levels...) {
+		if !rec.Status.Terminal() && rec.PID != 0 && s.Alive(ctx, rec) && s.Threads.Life.Ask(rec, how) == nil {
+			s.asked[rec.ThreadID] = how
 		}
 	}
 }
@@ -331,8 +336,8 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	// How it ended, should it do so without what follows.
 	byItself := howEnded
 	switch {
-	case s.interrupted[rec.ThreadID]:
-		byItself = string(life.Interrupted)
+	case s.asked[rec.ThreadID] != "":
+		byItself = string(s.asked[rec.ThreadID])
 	case rec.Status == thread.Created:
 		byItself = howNotStarted
 	}

@@ -37,8 +37,8 @@ type Life interface {
 	// ends first it stays open.
 	Watch(context.Context, thread.Process) <-chan struct{}
 
-	// Interrupt asks the process of a thread to stop what it does.
-	Interrupt(thread.Record) error
+	// Ask asks the process of a thread to end by itself, by the signal of a step.
+	Ask(thread.Record, How) error
 	// Suspended reports whether the process of a thread is near and suspended.
 	Suspended(thread.Record) bool
 	// Stop ends the process of a thread, and what that has left of its session. While

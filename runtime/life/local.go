@@ -154,8 +154,13 @@ func (l *Local) Watch(ctx context.Context, p thread.Process) <-chan struct{} {
 	return process.Watch(ctx, p.PID)
 }
 
-// Interrupt implements [Life].
-func (l *Local) Interrupt(rec thread.Record) error { return process.Interrupt(rec.PID) }
+// Ask implements [Life].
+func (l *Local) Ask(rec thread.Record, how How) error {
+	if how == Terminated {
+		return process.Terminate(rec.PID)
+	}
+	return process.Interrupt(rec.PID)
+}
 
 // Suspended implements [Life].
 func (l *Local) Suspended(rec thread.Record) bool {

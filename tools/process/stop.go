@@ -36,15 +36,20 @@ type Ladder struct {
 // Interrupt sends SIGINT to the process alone: a request to stop what it does.
 // The caller has made sure, by the life lock, that the number is still the one
 // of the process meant. The error is [os.ErrProcessDone] when there is none.
-func Interrupt(pid int) error {
+func Interrupt(pid int) error { return ask(pid, unix.SIGINT) }
+
+// Terminate is [Interrupt] with SIGTERM.
+func Terminate(pid int) error { return ask(pid, unix.SIGTERM) }
+
+func ask(pid int, signal unix.Signal) error {
 	if err := checkTarget(pid); err != nil {
 		return err
 	}
-	if err := send(unix.Kill, pid, unix.SIGINT); err != nil {
+	if err := send(unix.Kill, pid, signal); err != nil {
 		if errors.Is(err, unix.ESRCH) {
 			err = os.ErrProcessDone
 		}
-		return fmt.Errorf("interrupt process %d: %w", pid, err)
+		return fmt.Errorf("send %s to process %d: %w", signalName(signal), pid, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
@@ -82,8 +83,8 @@ func (c *Controller) judge(
 ) (thread.Answer, error) {
 	answer := thread.Answer{Decision: req.Decision, By: req.By, At: c.Threads.Now()}
 	if !slices.Contains(q.Options, req.Decision) {
-		return answer, tool.Faultf(tool.CodeBadArguments, "thread %s cannot be told to %s now; valid are %v",
-			rec.ThreadID, req.Decision, q.Options).With("valid_decisions", q.Options)
+		return answer, tool.Faultf(tool.CodeBadArguments, "thread %s cannot be told to %s now; valid are %s",
+			rec.ThreadID, req.Decision, decisions(q.Options)).With("valid_decisions", q.Options)
 	}
 	if req.Decision != thread.Raise && len(req.Limits) > 0 {
 		return answer, tool.Faultf(tool.CodeBadArguments, "limits are part of raise, and not of %s", req.Decision)
@@ -110,7 +111,7 @@ func (c *Controller) judge(
 	if _, err := limit.Raise(*q.Limits, values, most, over); err != nil {
 		f := tool.Faultf(tool.CodeInvalidLimits, "the limits of thread %s cannot be raised so: %w", rec.ThreadID, err).
 			With("limits", limit.Set(*q.Limits)).With("valid_limits", item.LimitNames()).
-			WithHint("give %s a value above %s", limit.Name(over), q.Reached)
+			WithHint("%sgive %s a value above %s", besides(err, over), limit.Name(over), q.Reached)
 		if most != nil {
 			f = f.With("most", limit.Set(*most))
 		}
@@ -118,6 +119,25 @@ func (c *Controller) judge(
 	}
 	answer.Limits = values
 	return answer, nil
+}
+
+// decisions are those that can be made, in words.
+func decisions(options []thread.Decision) string {
+	words := make([]string, len(options))
+	for i, o := range options {
+		words[i] = string(o)
+	}
+	return strings.Join(words, ", ")
+}
+
+// besides says what to do about a value that is wrong, of another limit than the one that
+// was hit.
+func besides(err error, over *thread.LimitError) string {
+	wrong, is := errors.AsType[*limit.ValueError](err)
+	if !is || wrong.Name == limit.Name(over) {
+		return ""
+	}
+	return "leave " + wrong.Name + " out, or keep to what it can be; "
 }
 
 // judgeSummary refuses a summary that no successor is given.

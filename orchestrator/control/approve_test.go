@@ -108,7 +108,7 @@ func TestApproveRefuses(t *testing.T) {
 		"no thread":                        {stop("work-1", ""), tool.CodeNotFound, "work-1"},
 		"its own question":                 {stop(child, child), tool.CodePermissionDenied, "was not started below"},
 		"a stranger's":                     {stop(child, stranger), tool.CodePermissionDenied, "was not started below"},
-		"no decision":                      {ApproveRequest{ThreadID: child, Decision: "perhaps"}, tool.CodeBadArguments, "[raise finish stop]"},
+		"no decision":                      {ApproveRequest{ThreadID: child, Decision: "perhaps"}, tool.CodeBadArguments, "valid are raise, finish, stop"},
 		"limits to finish": {ApproveRequest{ThreadID: child, Decision: thread.Finish, Limits: item.LimitSet{"turns": 9.0}},
 			tool.CodeBadArguments, "part of raise"},
 		"more turns than the parent has": {raise(item.LimitSet{"turns": 5.0}), tool.CodeInvalidLimits, "the most it can be raised to here is 4"},
@@ -122,6 +122,10 @@ func TestApproveRefuses(t *testing.T) {
 			_, err := s.c.Approve(s.ctx, c.request)
 			if code(err) != c.code || err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v; want %s: %s", code(err), err, c.code, c.says)
+			}
+			_, aboutSpend := c.request.Limits["spend"]
+			if hint := tool.AsFault(err).Hint; strings.Contains(hint, "leave spend out, or keep to what it can be; give turns a value above 4") != aboutSpend {
+				t.Errorf("hint %q", hint)
 			}
 		})
 	}

@@ -166,9 +166,13 @@ func (r *run) allow(required string) error {
 	return nil
 }
 
-// notOffered explains a call of a name that the palette does not have: the tool
-// is denied, there was no room for it, or there is none.
+// notOffered explains a call of a name that the palette does not have: it is the last
+// turn, the tool is denied, there was no room for it, or there is none.
 func (r *run) notOffered(name string) error {
+	if r.last {
+		return tool.Faultf(tool.CodeUnsupported, "%s cannot be called in the last turn; to be called there are: %s",
+			item.Shown(name), strings.Join(r.offered(), ", "))
+	}
 	for _, d := range r.Executor.Definitions(func(string) bool { return false }) {
 		id := d.ID
 		if palette.FlatName(id) != name {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,15 +176,16 @@ func TestLastTurn(t *testing.T) {
 		script, outputs string
 		state           thread.State
 		result          string
+		may             string // be called
 	}{
-		"text":             {first + "  - text: what I have\n", "", thread.Completed, "what I have"},
-		"cut off":          {first + "  - {text: what I, stop_reason: max_tokens}\n", "", thread.Completed, "what I"},
-		"returns":          {first + "  - tool_calls: [{name: rye_directive_return, input: {word: b}}]\n", outputs, thread.Completed, `{"word":"b"}`},
-		"says it cannot":   {first + "  - tool_calls: [{name: rye_directive_return, input: {status: error, error_detail: no}}]\n", outputs, thread.Error, ""},
-		"returns too few":  {first + "  - tool_calls: [{name: rye_directive_return, input: {}}]\n", outputs, thread.Error, ""},
-		"calls a tool":     {first + "  - tool_calls: [{name: test_echo, input: {word: b}}]\n", "", thread.Error, ""},
-		"says nothing":     {first + "  - {text: ''}\n", "", thread.Error, ""},
-		"calls and forget": {first + "  - tool_calls: [{name: test_echo, input: {word: b}}]\n", outputs, thread.Error, ""},
+		"text":             {first + "  - text: what I have\n", "", thread.Completed, "what I have", ""},
+		"cut off":          {first + "  - {text: what I, stop_reason: max_tokens}\n", "", thread.Completed, "what I", ""},
+		"returns":          {first + "  - tool_calls: [{name: rye_directive_return, input: {word: b}}]\n", outputs, thread.Completed, `{"word":"b"}`, ""},
+		"says it cannot":   {first + "  - tool_calls: [{name: rye_directive_return, input: {status: error, error_detail: no}}]\n", outputs, thread.Error, "", ""},
+		"returns too few":  {first + "  - tool_calls: [{name: rye_directive_return, input: {}}]\n", outputs, thread.Error, "", ""},
+		"calls a tool":     {first + "  - tool_calls: [{name: test_echo, input: {word: b}}]\n", "", thread.Error, "", ""},
+		"says nothing":     {first + "  - {text: ''}\n", "", thread.Error, "", ""},
+		"calls and forget": {first + "  - tool_calls: [{name: test_echo, input: {word: b}}]\n", outputs, thread.Error, "", "rye_directive_return"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,6 +205,11 @@ func TestLastTurn(t *testing.T) {
 			}
 			if n := len(h.results(id)); n > 2 || n == 2 && h.results(id)[1].Tool != "rye_directive_return" && !h.results(id)[1].IsError {
 				t.Errorf("results %+v", h.results(id))
+			}
+			for _, result := range h.results(id)[1:] {
+				if result.Tool == "test_echo" && !strings.Contains(result.Text, "test_echo cannot be called in the last turn; to be called there are: "+cmp.Or(c.may, "none")) {
+					t.Errorf("refused by %s", result.Text)
+				}
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func (p *retryPass) retry(ctx context.Context, due thread.Record) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !r.begun && isTransient(err), errors.Is(err, store.ErrAway), errors.Is(err, store.ErrFenced):
+	case !r.begun && threads.IsTransient(err), errors.Is(err, store.ErrAway), errors.Is(err, store.ErrFenced):
 		return err
 	}
 	p.Threads.Log.Warn().Err(err).Str("thread_id", string(due.ThreadID)).Msg("a failed thread is not tried again")
@@ -116,13 +116,6 @@ func (p *retryPass) mustWait(ctx context.Context, due thread.Record) (bool, erro
 
 // errOthers says that somebody else is about to continue the thread.
 var errOthers = errors.New("somebody else continues the thread")
-
-// isTransient tells the failures that say nothing of the attempt itself.
-func isTransient(err error) bool {
-	var busy *thread.BusyError
-	told := threads.Fault(err)
-	return errors.As(err, &busy) || told.Code == tool.CodeNoProvider
-}
 
 // check checks everything that can keep the attempt from being made.
 func (r *retrial) check(ctx context.Context, id thread.ID) (err error) {

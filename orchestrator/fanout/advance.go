@@ -1,12 +1,14 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -54,7 +56,7 @@ func (m *Mapper) advance(ctx context.Context, now *settings.Call, id thread.ID) 
 		if err != nil {
 			return err
 		}
-		before, err = m.startEntries(ctx, now, id)
+		before, err = m.startEntries(ctx, now, rec)
 		_ = lease.Release()
 		if err != nil {
 			return err
@@ -64,14 +66,18 @@ func (m *Mapper) advance(ctx context.Context, now *settings.Call, id thread.ID) 
 
 // startEntries starts entries of a set until none can be started, and returns the set as
 // it was then.
-func (m *Mapper) startEntries(ctx context.Context, now *settings.Call, id thread.ID) (store.Set, error) {
-	meta, err := m.Threads.OwnMeta(id)
+func (m *Mapper) startEntries(ctx context.Context, now *settings.Call, rec thread.Record) (store.Set, error) {
+	meta, err := m.Threads.OwnMeta(rec.ThreadID)
 	if err != nil {
 		return store.Set{}, err
 	}
-	s := &starting{Mapper: m, now: now, id: id, meta: meta, files: &fileHashes{project: m.Project}}
+	if err := m.providerAway(ctx, now, rec); err != nil {
+		set, looked := m.Threads.Store.Set(ctx, rec.ThreadID)
+		return set, cmp.Or(looked, context.Cause(ctx))
+	}
+	s := &starting{Mapper: m, now: now, id: rec.ThreadID, meta: meta, files: &fileHashes{project: m.Project}}
 	for {
-		set, err := m.Threads.Store.Set(ctx, id)
+		set, err := m.Threads.Store.Set(ctx, rec.ThreadID)
 		if err != nil || set.Waiting == 0 || set.Working >= set.Concurrency {
 			return set, err
 		}
@@ -80,6 +86,15 @@ func (m *Mapper) startEntries(ctx context.Context, now *settings.Call, id thread
 			return set, err
 		}
 	}
+}
+
+// providerAway says why the entries of a set must wait: nobody can ask its model now. Those
+// of a fleet wait in the queue, for a worker that can.
+func (m *Mapper) providerAway(ctx context.Context, now *settings.Call, rec thread.Record) error {
+	if m.Threads.Fleet != nil {
+		return nil
+	}
+	return now.Providers.Ready(ctx, rec.Model)
 }
 
 // starting starts the entries of one set.
@@ -91,7 +106,8 @@ type starting struct {
 	files *fileHashes
 }
 
-// next starts the first entry that waits, or records why that cannot be.
+// next starts the first entry that waits, or records why that cannot be. What a later look
+// may find otherwise leaves it waiting.
 func (s *starting) next(ctx context.Context, set store.Set) (more bool, err error) {
 	entry, waits, err := s.Threads.Store.NextEntry(ctx, s.id)
 	if err != nil || !waits {
@@ -102,6 +118,10 @@ func (s *starting) next(ctx context.Context, set store.Set) (more bool, err erro
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case errors.Is(err, store.ErrParentGone): // it is to stop
+		return false, nil
+	case threads.StoreIsAway(err):
+		return false, err
+	case threads.IsTransient(err):
 		return false, nil
 	case err != nil:
 		return true, s.refuse(ctx, entry, err)

@@ -360,7 +360,9 @@ func wantOf(doc *item.DirectiveDoc, override string) provider.Want {
 // ChooseModel chooses the model of the thread, whose price must be known.
 func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	want := wantOf(p.Doc, p.Request.Model)
-	if p.Doc.Model.Inherit && p.Parent != nil && want.Override == "" {
+	// The entries of a set have the model that the set was opened with: that its provider is
+	// away for a moment sends none of them to another vendor.
+	if p.Parent != nil && (p.entry || p.Doc.Model.Inherit && want.Override == "") {
 		want.Override = p.Parent.Model
 	}
 	providers := c.Providers

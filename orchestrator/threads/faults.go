@@ -75,6 +75,18 @@ func Fault(err error) *tool.Fault {
 	return action.Fault(err)
 }
 
+// IsTransient tells the failures that say nothing of what was to be started: a later look
+// may find the provider of its model there, or the store.
+func IsTransient(err error) bool {
+	return StoreIsAway(err) || errors.Is(err, store.ErrFenced) || err != nil && Fault(err).Code == tool.CodeNoProvider
+}
+
+// StoreIsAway reports whether a failure is that of the thread store, which nothing can be
+// started without.
+func StoreIsAway(err error) bool {
+	return errors.As(err, new(*thread.BusyError)) || errors.Is(err, store.ErrAway)
+}
+
 // overrideFault tells how far a limit may be raised, and who may raise it further.
 func overrideFault(e *limit.OverrideError) *tool.Fault {
 	f := tool.Faultf(tool.CodeInvalidLimits, "%w", e).With("limit", e.Name).With("valid_maximum", e.Most)

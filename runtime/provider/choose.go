@@ -207,6 +207,24 @@ func (r *Registry) CanServe(ref string) bool {
 	return err == nil && p != nil && r.usable(*p)
 }
 
+// Ready says why the provider of a reference cannot be asked now: its key is missing or
+// cannot be had, or it is one on this machine and does not answer. It waits for that one for
+// 200 ms at most, and for a command that gives a key.
+func (r *Registry) Ready(ctx context.Context, ref string) error {
+	p, _, err := r.split(ref)
+	switch {
+	case err != nil:
+		return err
+	case p == nil: // the settings have it no more
+		_, err := r.named(ctx, ref)
+		return err
+	case !r.usable(*p) || !r.isThere(ctx, *p):
+		return r.missing(*p)
+	}
+	_, err = r.KeyGiven(ctx, *p)
+	return err
+}
+
 // Usable are the names of the providers that lack nothing to be talked to, sorted. Those on
 // this machine answer; it waits for each of them for 200 ms at most.
 func (r *Registry) Usable(ctx context.Context) (names []string) {

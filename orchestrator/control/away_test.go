@@ -1,0 +1,117 @@
+package control
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+)
+
+// provide adds a provider of the user's, with a model m.
+func (s *scene) provide(name, text string) {
+	s.Helper()
+	folder := filepath.Join(rootsOf(s.project).User, ".ai", "config", "agent", "providers")
+	s.noError(os.MkdirAll(folder, 0o700))
+	s.noError(os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(text+
+		"tool_use: native\ntiers: {fast: m, general: m}\nmodels: {m: {context_window: 200000, max_output_tokens: 8192, input: 1.0, output: 5.0}}\n"), 0o600))
+}
+
+// comesAndGoes adds a provider on this machine, called here, and returns how it is made to
+// go away and to come back.
+func (s *scene) comesAndGoes() (there func(bool)) {
+	var away atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	s.Cleanup(server.Close)
+	s.provide("here", "api: openai\nbase_url: "+server.URL+"/v1\nlocal: true\n")
+	return func(is bool) { away.Store(!is) }
+}
+
+// locked adds a provider whose key a command gives while it is not locked. Each run of the
+// command adds a line to a file.
+func (s *scene) locked(name string) (unlock func(bool), runs func() int) {
+	s.Helper()
+	key := filepath.Join(filepath.Dir(s.project), name)
+	s.provide(name, "api: scripted\nscript: agent/scripts/demo.yaml\napi_key_env: LOCKED_KEY\n"+
+		"api_key_command: [/bin/sh, -c, 'echo run >>"+key+".runs; cat "+key+"']\n")
+	unlock = func(is bool) {
+		s.noError(os.RemoveAll(key))
+		if is {
+			s.noError(os.WriteFile(key, []byte("key\n"), 0o600))
+		}
+	}
+	unlock(true)
+	return unlock, func() int {
+		text, _ := os.ReadFile(key + ".runs")
+		return strings.Count(string(text), "run")
+	}
+}
+
+// TestMapProviderAway has the provider of a set go away for a while: what waits stays
+// waiting, is given to no other provider, and starts when it is back. The answer says why it
+// waits, and the set can be cancelled.
+func TestMapProviderAway(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		order string // of providers
+		there func(*scene) func(bool)
+		why   string
+	}{
+		"a server on this machine":              {"[here]", (*scene).comesAndGoes, "here cannot be used: it does not answer"},
+		"a server, and there is another vendor": {"[here, scripted]", (*scene).comesAndGoes, "here cannot be used: it does not answer"},
+		"a command that gives the key": {"[locked]", func(s *scene) func(bool) {
+			unlock, _ := s.locked("locked")
+			return unlock
+		}, "the key of model provider locked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			there := tt.there(s)
+			s.write("config/agent/agent.yaml", "provider: {order: "+tt.order+"}\nthreads: {soft_stop_seconds: 1, term_seconds: 0.2, orphans: cancel}\n")
+			s.write("directives/item.md", fmt.Sprintf(itemDirective, ""))
+			set := s.begunSet(ofItems(numbered(0, 3), 1))
+			first := s.workers(set)[0]
+			s.order(first, "claim")
+			there(false)
+			s.order(first, "say hello", "complete")
+			s.gone(first)
+			away := s.controller()
+			s.noError(away.Queue.Dispatch(s.ctx))
+			a := s.mapped(away, atTerminal, MapRequest{Set: set, Async: true})
+			s.wantCounts(a, fanout.Counts{Items: 3, Completed: 1, Waiting: 2})
+			if !strings.Contains(a.Next, tt.why) || !strings.Contains(a.Next, "cancel_thread") {
+				t.Errorf("next: %q", a.Next)
+			}
+			there(true)
+			s.noError(s.controller().Queue.Dispatch(s.ctx))
+			second := s.workers(set)
+			if len(second) != 1 {
+				t.Fatalf("%v work", second)
+			}
+			if got, want := s.row(second[0]).Model, s.row(first).Model; got != want {
+				t.Errorf("the model is %s, was %s", got, want)
+			}
+			s.order(second[0], "claim")
+			there(false)
+			s.order(second[0], "say hello", "complete")
+			s.gone(second[0])
+			stopped, err := s.c.Stop.Cancel(s.ctx, set)
+			if s.noError(err); !stopped.Success || s.row(set).Status != thread.Cancelled {
+				t.Errorf("stopped %+v", stopped)
+			}
+		})
+	}
+}

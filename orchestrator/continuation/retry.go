@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
@@ -21,7 +22,7 @@ import (
 
 // Bounds of one pass; the next one goes on.
 const (
-	mostRetries = 20   // attempts that it makes
+	mostRetries = 20   // attempts that it makes, or drops
 	mostDue     = 1000 // threads that it looks at: it passes over those that must wait
 )
 
@@ -42,13 +43,14 @@ func (c *Continuer) RetryDue(ctx context.Context, now *settings.Call) (next time
 	if err != nil {
 		return next, err
 	}
-	p := &retryPass{Call: c.In(now), full: map[thread.ID]bool{}}
+	p := &retryPass{Call: c.In(now), full: map[thread.ID]bool{}, away: map[string]bool{}}
 	var failed []error
 	for _, rec := range due {
-		if err := p.retry(ctx, rec); err != nil {
+		err := p.retry(ctx, rec)
+		if err != nil {
 			failed = append(failed, fmt.Errorf("retry %s: %w", rec.ThreadID, err))
 		}
-		if p.made == mostRetries {
+		if p.made == mostRetries || threads.StoreIsAway(err) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -59,7 +61,8 @@ func (c *Continuer) RetryDue(ctx context.Context, now *settings.Call) (next time
 type retryPass struct {
 	*Call
 	full map[thread.ID]bool // sets of which as many entries work as may
-	made int                // attempts
+	away map[string]bool    // providers that cannot be asked now
+	made int                // attempts that were made or dropped
 }
 
 // retrial is another attempt that has been checked and has changed nothing yet.
@@ -76,7 +79,6 @@ func (p *retryPass) retry(ctx context.Context, due thread.Record) error {
 	if mayNot, err := p.mustWait(ctx, due); mayNot || err != nil {
 		return err
 	}
-	p.made++
 	r := &retrial{}
 	r.renewal = &renewal{Call: p.Call, asked: asked{verb: "retry", done: "tried again", via: thread.ViaRetry}}
 	defer r.letOthers()
@@ -85,22 +87,30 @@ func (p *retryPass) retry(ctx context.Context, due thread.Record) error {
 		err = r.launch(ctx)
 	}
 	switch {
-	case err == nil, errors.Is(err, errOthers):
+	case err == nil:
+		p.made++
+		return nil
+	case errors.Is(err, errOthers):
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !r.begun && threads.IsTransient(err), errors.Is(err, store.ErrAway), errors.Is(err, store.ErrFenced):
+	case errors.Is(err, store.ErrAway), errors.Is(err, store.ErrFenced):
+		return err
+	case !r.begun && threads.IsTransient(err):
+		p.away[providerOf(due)] = p.away[providerOf(due)] || !threads.StoreIsAway(err)
 		return err
 	}
+	p.made++
 	p.Threads.Log.Warn().Err(err).Str("thread_id", string(due.ThreadID)).Msg("a failed thread is not tried again")
 	_, dropErr := p.Threads.Store.DropRetry(context.WithoutCancel(ctx), due.ThreadID, threads.Fault(err).Message, p.Threads.Now())
 	return dropErr
 }
 
 // mustWait reports whether an attempt is left for later, or to a process that has the key
-// of the provider: no more entries of a set work than may.
+// of the provider: no more entries of a set work than may, and a provider that is away is
+// asked for once.
 func (p *retryPass) mustWait(ctx context.Context, due thread.Record) (bool, error) {
-	if p.Providers.LacksKey(due.Model) || p.full[due.ParentID] {
+	if p.Providers.LacksKey(due.Model) || p.away[providerOf(due)] || p.full[due.ParentID] {
 		return true, nil
 	}
 	if due.ParentID == "" {
@@ -112,6 +122,12 @@ func (p *retryPass) mustWait(ctx context.Context, due thread.Record) (bool, erro
 	}
 	p.full[due.ParentID] = err == nil && set.Working >= set.Concurrency
 	return p.full[due.ParentID], err
+}
+
+// providerOf is the name of the provider of a thread.
+func providerOf(rec thread.Record) string {
+	name, _, _ := strings.Cut(rec.Model, "/")
+	return name
 }
 
 // errOthers says that somebody else is about to continue the thread.

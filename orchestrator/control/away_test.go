@@ -9,10 +9,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // provide adds a provider of the user's, with a model m.
@@ -113,5 +115,37 @@ func TestMapProviderAway(t *testing.T) {
 				t.Errorf("stopped %+v", stopped)
 			}
 		})
+	}
+}
+
+// TestRetryProviderAway: threads whose provider cannot be asked now keep no other waiting,
+// however many they are, and its key is asked for once.
+func TestRetryProviderAway(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	s := failures(t)
+	unlock, runs := s.locked("locked")
+	const others = 21 // one more than a pass makes attempts
+	for range others {
+		started, err := s.c.Start(s.ctx, atTerminal, action.StartRequest{Directive: "again", Model: "locked/m"})
+		s.noError(err)
+		s.order(started.ThreadID, "claim")
+		s.die(started.ThreadID, 3*time.Hour)
+	}
+	id := s.start("again", "")
+	s.die(id, 2*time.Hour)
+	unlock(false)
+	before, c := runs(), s.controller()
+	if err := c.Queue.Dispatch(s.ctx); err == nil || !strings.Contains(err.Error(), "the key of model provider locked") {
+		t.Errorf("the pass says %v", err)
+	}
+	if rec := s.row(id); rec.AwaitsRetry() {
+		t.Error("the thread waits behind those of another provider")
+	}
+	if n := runs() - before; n != 1 {
+		t.Errorf("the command ran %d times", n)
+	}
+	if list, _, err := c.Threads.Store.DueRetries(s.ctx, testTime, 100); err != nil || len(list) != others {
+		t.Errorf("%d attempts are due (%v), want %d", len(list), err, others)
 	}
 }

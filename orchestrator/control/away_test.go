@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,6 +101,9 @@ func TestMapProviderAway(t *testing.T) {
 			there(true)
 			s.noError(s.controller().Queue.Dispatch(s.ctx))
 			second := s.workers(set)
+			for ; len(second) == 0 && s.ctx.Err() == nil; second = s.workers(set) { // the look before may be about to find it away
+				s.noError(s.controller().Queue.Dispatch(s.ctx))
+			}
 			if len(second) != 1 {
 				t.Fatalf("%v work", second)
 			}
@@ -148,4 +152,35 @@ func TestRetryProviderAway(t *testing.T) {
 	if list, _, err := c.Threads.Store.DueRetries(s.ctx, testTime, 100); err != nil || len(list) != others {
 		t.Errorf("%d attempts are due (%v), want %d", len(list), err, others)
 	}
+}
+
+// TestWaitBesideCommand: how long a command takes that gives a key is nothing to a wait, which
+// ends when its time is up and tells each second how things stand.
+func TestWaitBesideCommand(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	s := failures(t)
+	hold := filepath.Join(filepath.Dir(s.project), "hold")
+	s.noError(syscall.Mkfifo(hold, 0o600))
+	unlock, runs := s.locked("locked")
+	started, err := s.c.Start(s.ctx, atTerminal, action.StartRequest{Directive: "again", Model: "locked/m"})
+	s.noError(err)
+	s.order(started.ThreadID, "claim")
+	s.die(started.ThreadID, 2*time.Hour)
+	unlock(false)
+	key := filepath.Join(filepath.Dir(s.project), "locked")
+	s.noError(os.Symlink(hold, key)) // the command waits for who writes there
+	before, c := runs(), s.controller()
+	told := 0
+	r, err := c.Wait(s.ctx, WaitRequest{
+		ThreadIDs: []thread.ID{started.ThreadID}, Timeout: 1500 * time.Millisecond, Progress: func(Progress) { told++ },
+	})
+	if s.noError(err); len(r.Pending) != 1 || told == 0 {
+		t.Errorf("told %d times, then %+v", told, r)
+	}
+	if n := runs() - before; n != 1 {
+		t.Fatalf("the command ran %d times", n)
+	}
+	s.noError(os.Remove(key)) // and so it waits still
+	s.noError(c.Close())
 }

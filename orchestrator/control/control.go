@@ -161,6 +161,7 @@ func (d Deps) settings() *settings.Source {
 
 // Close releases what the controller holds, its store included. Threads go on.
 func (c *Controller) Close() error {
+	c.Queue.Close()
 	c.Board.Close()
 	c.Changes.Close()
 	return c.Threads.Close()

@@ -42,7 +42,9 @@ func (c *Controller) Map(ctx context.Context, caller action.Caller, r MapRequest
 	if caller.Started != nil && r.Set == "" {
 		caller.Started(opened.ID, r.Directive)
 	}
-	c.Queue.DispatchAndLog(context.WithoutCancel(ctx), false, nil)
+	if done := c.Queue.DispatchBeside(ctx, false, nil); r.Set == "" {
+		<-done // what can be started is when the caller is told of it
+	}
 	if !r.Async && r.Cursor == "" {
 		_, err = c.await(ctx, WaitRequest{
 			ThreadIDs: []thread.ID{opened.ID}, Mode: WaitAll, Timeout: limit, Progress: action.Told[Progress](caller), Ask: caller.Ask,

@@ -178,8 +178,8 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 	asking := c.newAsking(req)
 	defer asking.end()
 
-	lease := c.Queue.NewLease()
-	defer lease.Release()
+	mover := &mover{queue: c.Queue, lease: c.Queue.NewLease(), exits: exits}
+	defer mover.lease.Release()
 
 	stuck := &suspensions{Controller: c, request: req}
 	timeUp, backstop := false, true
@@ -201,12 +201,14 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standin
 			return now, err
 		}
 		exits.Watch(working)
-		c.moveQueue(ctx, rows, lease, backstop, exits)
+		mover.move(ctx, rows, backstop)
 		backstop = true
 		select {
 		case <-changes:
 			backstop = false
 		case <-exits.Seen:
+		case <-mover.pass:
+			mover.pass, backstop = nil, false
 		case <-tick.C:
 			c.Queue.YieldAgain(ctx)
 			timeUp = c.eachSecond(ctx, req, rows, waiting, stuck)
@@ -234,17 +236,24 @@ func (c *Controller) callsForCaller(ctx context.Context, req WaitRequest, now st
 	return c.onlyAsks(ctx, req, now.rows, now.waiting, asking)
 }
 
-// moveQueue starts what is next, while one of the threads stands in the queue. The process
+// mover moves the queue beside a wait, whose deadline and progress do not depend on how long
+// that takes.
+type mover struct {
+	queue *scheduler.Scheduler
+	lease *scheduler.Lease
+	exits *threads.ExitWatcher
+	pass  <-chan struct{} // of the look at the queue that goes on; nil: none does
+}
+
+// move starts what is next, while one of the threads stands in the queue. The process
 // that frees a slot does it, too; this is for slots that none freed. At every commit it would keep a
 // hundred waiting threads busy with each other.
-func (c *Controller) moveQueue(
-	ctx context.Context, rows map[thread.ID]thread.Record, lease *scheduler.Lease, backstop bool, exits *threads.ExitWatcher,
-) {
+func (m *mover) move(ctx context.Context, rows map[thread.ID]thread.Record, backstop bool) {
 	switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), mayStand); {
 	case !queued:
-		lease.Release()
-	case backstop && lease.Turn():
-		c.Queue.DispatchAndLog(ctx, lease.Held(), exits)
+		m.lease.Release()
+	case backstop && m.pass == nil && m.lease.Turn():
+		m.pass = m.queue.DispatchBeside(ctx, m.lease.Held(), m.exits)
 	}
 }
 

@@ -41,6 +41,7 @@ type Scheduler struct {
 	Able func(provider string) bool
 
 	wakes      wakes
+	passes     passes
 	nextRetry  atomic.Int64 // of the last pass, in milliseconds; only for when to look again
 	yielding   yielding
 	complaints sync.Map // by thread id: text of the error that was logged last

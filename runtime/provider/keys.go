@@ -27,6 +27,9 @@ const (
 	// keyLife is how long what a command has given is used again: for many threads that
 	// are started together it runs once, and a key that was replaced is soon noticed.
 	keyLife = time.Minute
+	// failureLife is how long a command that gave no key is not run again: many threads ask
+	// at the same time, and each run may take as long as keyTimeout.
+	failureLife = 5 * time.Second
 )
 
 // keychainService is the service below which keys lie in the system's keychain.
@@ -68,6 +71,7 @@ type keyring struct {
 type knownKey struct {
 	argv    string
 	key     string
+	failed  error // why there is none
 	until   time.Time
 	forever bool // the starter of this process has handed it over
 }
@@ -144,7 +148,8 @@ func givenByCommand(p config.Provider) bool {
 	return p.APIKeyKeychain != "" || len(p.APIKeyCommand) > 0
 }
 
-// of runs the command of a provider, unless what it gave is still good.
+// of runs the command of a provider, unless what it gave is still good, or it has just given
+// none.
 func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
 	failed := &KeyError{Provider: p.Name, File: cmp.Or(p.File, "agent/providers/"+p.Name+".yaml"), From: "api_key_command"}
 	argv := p.APIKeyCommand
@@ -160,25 +165,27 @@ func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
 	defer k.mu.Unlock()
 	known, is := k.known[p.Name]
 	if is && (known.forever || known.argv == fmt.Sprintf("%q", argv) && k.now().Before(known.until)) {
-		return known.key, nil
+		return known.key, known.failed
 	}
 	done, err := k.run(ctx, process.Command{
 		// Not in the project, whose files could tell the program what to do.
 		Path: argv[0], Args: argv[1:], Env: k.environ(), Dir: string(filepath.Separator), Timeout: keyTimeout, MaxOutput: maxKey + 1,
 	})
 	key, why := keyIn(done)
+	got := knownKey{argv: fmt.Sprintf("%q", argv), key: key, until: k.now().Add(keyLife)}
 	switch {
 	case err != nil:
 		failed.Reason = "cannot be started: " + cause(err)
-		return "", failed
 	case done.Cancelled && ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case why != "":
+	default:
 		failed.Reason = why
-		return "", failed
 	}
-	k.keep(p.Name, knownKey{argv: fmt.Sprintf("%q", argv), key: key, until: k.now().Add(keyLife)})
-	return key, nil
+	if failed.Reason != "" {
+		got.key, got.failed, got.until = "", failed, k.now().Add(failureLife)
+	}
+	k.keep(p.Name, got)
+	return got.key, got.failed
 }
 
 // again is a key in place of one that was refused, which the command may give as before.

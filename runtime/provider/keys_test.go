@@ -127,7 +127,7 @@ func TestKeyCommandHangs(t *testing.T) {
 	gone, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the caller has gone")
 	cancel(why)
-	r.keys.run = process.Run
+	r = withCommand("/bin/sleep", "600")
 	p, _, _ := r.config.Provider("openai")
 	if _, err := r.Key(gone, p); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
@@ -167,6 +167,33 @@ func TestKeyIsKept(t *testing.T) {
 	}
 	if handed, err := r.Keys(t.Context(), "anthropic/claude"); err != nil || len(handed) != 0 {
 		t.Errorf("handed %v, %v", handed, err)
+	}
+}
+
+// TestKeyFailureIsKept: a command that gave no key does not run again at once, and what it
+// gives then counts.
+func TestKeyFailureIsKept(t *testing.T) {
+	t.Parallel()
+	r := withCommand("/bin/op")
+	now, runs := time.Unix(0, 0), 0
+	r.keys.now = func() time.Time { return now }
+	r.keys.run = func(context.Context, process.Command) (process.Result, error) {
+		if runs++; runs == 1 {
+			return process.Result{ExitCode: 1}, nil
+		}
+		return process.Result{Stdout: []byte("sk")}, nil
+	}
+	for range 20 {
+		if _, err := keyOf(t, r); err == nil || !strings.Contains(err.Error(), "exit code 1") {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("it ran %d times", runs)
+	}
+	now = now.Add(failureLife)
+	if key, err := keyOf(t, r); err != nil || key != "sk" || runs != 2 {
+		t.Errorf("got %q, %v, after %d runs", key, err, runs)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	_ "time/tzdata"
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -100,6 +101,9 @@ func TestAnswers(t *testing.T) {
 		{"export", below(id, "/export?tree=1"), 200, []string{string(id) + " {Chain:false Tree:true}"}},
 		{"costs", "/ui/api/costs?by=directive&tz=60&since=all&until=2027-01-01", 200, []string{`"key":"review/greet"`, `"covers":"`}},
 		{"costs of nonsense", "/ui/api/costs?by=moon", 400, []string{"directive, model or day"}},
+		{"costs in a zone that changes its clocks", "/ui/api/costs/over-time?bucket=day&since=2026-09-05&until=2026-09-08&tz=-240&zone=America%2FSantiago", 200,
+			[]string{`"at":["2026-09-05T00:00:00-04:00","2026-09-06T01:00:00-03:00","2026-09-07T00:00:00-03:00"]`}},
+		{"costs in an unknown zone", "/ui/api/costs/over-time?bucket=day&since=2026-09-05&until=2026-09-06&tz=60&zone=..%2FMoon", 200, []string{`"at":["2026-09-05T00:00:00+01:00"]`}},
 		{"costs in no zone", "/ui/api/costs?by=day&tz=9000", 400, []string{"minutes from UTC"}},
 		{"costs over time", "/ui/api/costs/over-time?bucket=day&exact=1&since=all", 200, []string{`"lines":[`}},
 		{"compare", "/ui/api/compare?a=" + url.QueryEscape(string(id)) + "&b=" + url.QueryEscape(string(id)), 200, []string{`"differ":[]`, `"rye/file-system/read":{"calls":1,"failed":1}`}},

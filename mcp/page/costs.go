@@ -38,18 +38,32 @@ func (p *Page) costsOverTime(ctx context.Context, c *call) (any, error) {
 // mostZone is how far a zone is from UTC at most, in minutes.
 const mostZone = 14 * 60
 
-// costsOf reads which costs are asked for. Days are those of the page: tz is how many
-// minutes its clock is ahead of UTC.
+// costsOf reads which costs are asked for. Days are those of the page.
 func costsOf(c *call) (costs.Request, error) {
-	tz, err := c.number("tz")
+	zone, err := zoneOf(c)
 	if err != nil {
 		return costs.Request{}, err
 	}
-	if tz < -mostZone || tz > mostZone {
-		return costs.Request{}, refuse(http.StatusBadRequest, tool.CodeBadArguments, "tz must be minutes from UTC, at most %d", mostZone)
-	}
 	return costs.Request{
 		By: costs.By(c.query("by")), Since: c.query("since"), Until: c.query("until"), Bucket: costs.Bucket(c.query("bucket")), Exact: c.flag("exact"),
-		Zone: time.FixedZone("", int(tz)*60),
+		Zone: zone,
 	}, nil
+}
+
+// zoneOf is the zone of the page: by its name, whose clocks change, or, where this machine
+// does not know that one, by how many minutes its clock is ahead of UTC now.
+func zoneOf(c *call) (*time.Location, error) {
+	tz, err := c.number("tz")
+	if err != nil {
+		return nil, err
+	}
+	if tz < -mostZone || tz > mostZone {
+		return nil, refuse(http.StatusBadRequest, tool.CodeBadArguments, "tz must be minutes from UTC, at most %d", mostZone)
+	}
+	if name := c.query("zone"); name != "" && name != time.Local.String() {
+		if zone, err := time.LoadLocation(name); err == nil {
+			return zone, nil
+		}
+	}
+	return time.FixedZone("", int(tz)*60), nil
 }

@@ -100,7 +100,7 @@ func (a *account) beginning(at time.Time) time.Time {
 		day -= (int(at.Weekday()) + 6) % 7
 	case Days:
 	}
-	return time.Date(year, month, day, 0, 0, 0, 0, a.zone)
+	return thread.StartOfDay(year, month, day, a.zone)
 }
 
 // next is the beginning of the bucket behind one.
@@ -114,14 +114,14 @@ func (a *account) next(at time.Time) time.Time {
 	case Days:
 		day++
 	}
-	return time.Date(year, month, day, 0, 0, 0, 0, a.zone)
+	return thread.StartOfDay(year, month, day, a.zone)
 }
 
 // count adds what was used at a time under a key.
 func (a *account) count(key string, at time.Time, u Use) {
 	begin := a.beginning(at)
 	if a.by == Day {
-		key = begin.Format(time.DateOnly)
+		key = at.In(a.zone).Format(time.DateOnly)
 	}
 	if a.sums[key] == nil {
 		a.sums[key] = uses{}

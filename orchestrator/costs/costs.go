@@ -231,8 +231,8 @@ func (c *Costs) gather(ctx context.Context, req Request, bucket Bucket, overTime
 
 // parseTime reads a bound of the time.
 func parseTime(what, text string, now time.Time, zone *time.Location) (time.Time, error) {
-	if day, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
-		return day, nil
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return thread.StartOfDay(day.Year(), day.Month(), day.Day(), zone), nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata"
 
 	"github.com/rs/zerolog"
 	"github.com/rye-mcp/rye-mcp/orchestrator/costs"
@@ -214,6 +215,26 @@ func TestOverTime(t *testing.T) {
 	}
 	if shown, err := json.Marshal(series(costs.Request{Since: "2026-03-04", Until: "2026-03-05", By: costs.Model})); err != nil || !strings.Contains(string(shown), `"lines":[{"key":"p/m","spend":[`) {
 		t.Errorf("%s, %v", shown, err)
+	}
+}
+
+// TestDaysWithoutMidnight counts the days of a zone whose clocks go forward over midnight.
+func TestDaysWithoutMidnight(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("America/Santiago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openScene(t)
+	s.now = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
+	s.thread("before", 56*time.Hour+30*time.Minute, thread.Completed, call{0, "p/m", 3}) // 23:30 of the 5th
+	s.thread("after", 55*time.Hour+30*time.Minute, thread.Completed, call{0, "p/m", 5})  // 01:30 of the 6th
+	s.want(costs.Request{By: costs.Day, Zone: zone}, "2026-09-05 1/0/1 3; 2026-09-06 1/0/1 5; all 2/0/2 8")
+	s.want(costs.Request{By: costs.Day, Since: "2026-09-06", Zone: zone}, "2026-09-06 1/0/1 5; all 1/0/1 5")
+	got, err := s.costs.OverTime(s.ctx, costs.Request{Since: "2026-09-01", Until: "2026-09-08", Bucket: costs.Days, Zone: zone})
+	s.noError(err)
+	if len(got.At) != 7 || got.Total.Spend[4] != 3 || got.Total.Spend[5] != 5 {
+		t.Errorf("%d days from %s: %v", len(got.At), got.At[0], got.Total.Spend)
 	}
 }
 

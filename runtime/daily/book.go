@@ -66,7 +66,7 @@ func (e *ExceededError) Error() string {
 // today is the day of a point of time, and when the next one begins.
 func today(at time.Time) (day string, renews time.Time) {
 	at = at.Local()
-	return at.Format(time.DateOnly), time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, at.Location())
+	return at.Format(time.DateOnly), thread.StartOfDay(at.Year(), at.Month(), at.Day()+1, at.Location())
 }
 
 // Enter enters a root with all it may come to, or with more than before, if that

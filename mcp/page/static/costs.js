@@ -63,7 +63,7 @@ export function projectSpend(ctx) {
 
 // loadCosts loads both answers; of a choice that was changed meanwhile nothing.
 async function loadCosts(view) {
-  const mine = ++view.counter, ask = (path, by) => view.ctx.api.get(path + "?" + new URLSearchParams({since: view.since, tz: String(-new Date().getTimezoneOffset()), ...(by ? {by} : {})}), view.stop.signal);
+  const mine = ++view.counter, ask = (path, by) => view.ctx.api.get(path + "?" + new URLSearchParams({since: view.since, tz: String(-new Date().getTimezoneOffset()), zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? "", ...(by ? {by} : {})}), view.stop.signal);
   const [table, series] = await Promise.all([ask("costs", view.by), ask("costs/over-time", view.by === "day" ? "" : view.by)]);
   if (mine !== view.counter) return null;
   dropEmpty(series);

@@ -60,6 +60,9 @@ func TestRequests(t *testing.T) {
 	for name, test := range map[string]struct{ config, want string }{
 		"least":           {`{"url":"SERVER/a"}`, `{"method":"GET","uri":"/a"}`},
 		"path and query":  {`{"url":"SERVER/{q}/x?n={n}&q={q}"}`, `{"uri":"/a%20%22b%22&c=d%2F..%2Fe/x?n=3&q=a+%22b%22%26c%3Dd%2F..%2Fe"}`},
+		"no path":         {`{"url":"SERVER?n={n}&q={q}"}`, `{"uri":"/?n=3&q=a+%22b%22%26c%3Dd%2F..%2Fe"}`},
+		"no path, bearer": {`{"url":"SERVER?q={q}","auth":{"type":"bearer","token":"${KEY}"}}`, `{"uri":"/?q=a+%22b%22%26c%3Dd%2F..%2Fe","auth":"Bearer s3cret"}`},
+		"a fragment":      {`{"url":"SERVER/a#{q}?{q}"}`, `{"uri":"/a"}`},
 		"dots":            {`{"url":"SERVER/a/{dots}/b"}`, `{"uri":"/a/%2E%2E/b"}`},
 		"query map":       {`{"url":"SERVER/a?z=1","query":{"q":"{n}","empty":"{none}"}}`, `{"uri":"/a?q=3&z=1"}`},
 		"absent":          {`{"url":"SERVER/a?x={gone}&q={n}&t=a{gone}","query":{"y":"{gone}"},"headers":{"X-Named":"{gone}"}}`, `{"uri":"/a?q=3&t=a","named":""}`},
@@ -109,6 +112,10 @@ func TestRefusals(t *testing.T) {
 		`{"url":"{url}"}`:                                          "a private address",
 		`{"url":"http://{host}/a"}`:                                "a private address",
 		`{"url":"http://{host}/a?k=${KEY}"}`:                       "which host they go to",
+		`{"url":"HTTP://{host}/a?k=${KEY}"}`:                       "which host they go to",
+		`{"url":"http://{host}?k=${KEY}"}`:                         "which host they go to",
+		`{"url":"http://{host}#${KEY}"}`:                           "which host they go to",
+		`{"url":"{url}://h/?k=${KEY}"}`:                            "which host they go to",
 		`{"url":"{url}","body":"${KEY}","method":"POST"}`:          "which host they go to",
 		`{"url":"{url}","auth":{"type":"bearer","token":"fixed"}}`: "which host they go to",
 	} {

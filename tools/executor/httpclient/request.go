@@ -80,12 +80,11 @@ func (r *request) setHeaders(p *chain.Plan, c config) error {
 // of its query. An address that is a parameter as a whole is the caller's.
 func (r *request) setURL(p *chain.Plan, c config) error {
 	address := p.Text(c.URL, nil)
-	beforePath, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(c.URL, "https://"), "http://"), "/")
-	r.guarded = strings.Contains(strings.ReplaceAll(beforePath, "${", ""), "{")
+	origin := originOf(c.URL)
+	r.guarded = strings.Contains(strings.ReplaceAll(origin, "${", ""), "{")
 	if !r.guarded {
-		path, query, found := strings.Cut(c.URL, "?")
-		host := c.URL[:strings.Index(c.URL, beforePath)+len(beforePath)]
-		address = p.Text(host, nil) + p.Text(strings.TrimPrefix(path, host), escapeSegment)
+		path, query, found := strings.Cut(c.URL[len(origin):], "?")
+		address = p.Text(origin, nil) + p.Text(path, escapeSegment)
 		if found {
 			address += "?" + formOf(p, query)
 		}
@@ -120,6 +119,19 @@ func formOf(p *chain.Plan, template string) string {
 		return p.Absent(value)
 	})
 	return p.Text(strings.Join(pairs, "&"), url.QueryEscape)
+}
+
+// originOf is what of an address says where a request goes: all up to its path, or to its
+// query or fragment where it has none.
+func originOf(address string) string {
+	from := 0
+	if at := strings.Index(address, "://"); at >= 0 {
+		from = at + len("://")
+	}
+	if length := strings.IndexAny(address[from:], "/?#"); length >= 0 {
+		return address[:from+length]
+	}
+	return address
 }
 
 // escapeSegment keeps a value in its segment of a path: also one that is only dots.

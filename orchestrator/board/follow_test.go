@@ -89,6 +89,29 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowersOfClosed: who follows is told when the project is closed, in the order in which
+// its controller closes it.
+func TestFollowersOfClosed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	k := s.keeper()
+	told, ended := s.follow(s.ctx, k, "")
+	s.next(told)
+	k.Close()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, board.ErrOver) {
+			t.Errorf("the project is closed: %v", err)
+		}
+	case <-s.ctx.Done():
+		t.Fatal("who follows is told nothing")
+	}
+	if _, late := s.follow(s.ctx, k, ""); !errors.Is(<-late, board.ErrOver) {
+		t.Error("a board that was closed is followed")
+	}
+	s.feed.Close()
+}
+
 // TestNobodyFollows: while nobody follows nothing listens to what changes, and who comes
 // later is told what has changed meanwhile.
 func TestNobodyFollows(t *testing.T) {

@@ -149,6 +149,10 @@ func (k *Keeper) Follow(ctx context.Context, version string, o Options, tell fun
 func (k *Keeper) join(ctx context.Context) (*follower, error) {
 	f := &follower{woken: make(chan struct{}, 1), over: make(chan struct{})}
 	k.mu.Lock()
+	if k.closed {
+		k.mu.Unlock()
+		return nil, ErrOver
+	}
 	if k.leave == nil {
 		stop, err := k.Feed.Listen(ctx, changes.Topic{Aspect: changes.Any}, k.changed)
 		if err != nil {
@@ -210,9 +214,13 @@ func (k *Keeper) changed(over bool) {
 	}
 }
 
-// Close ends what is done for those who follow. The feed tells them, and is closed after.
+// Close ends what is done for those who follow, and tells them.
 func (k *Keeper) Close() {
 	k.mu.Lock()
+	for f := range k.followers {
+		delete(k.followers, f)
+		close(f.over)
+	}
 	if k.leave != nil {
 		k.leave()
 		k.leave = nil

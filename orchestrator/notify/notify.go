@@ -27,7 +27,7 @@ type Message struct {
 	Spend      thread.Micros `json:"spend"`   // own, in dollars
 	Project    string        `json:"project"` // name of its folder
 	At         time.Time     `json:"at"`
-	Count      int           `json:"count"`                // 1, or how many Several stands for
+	Count      int           `json:"count"`                // 1, or how many threads Several tells of
 	ThreadIDs  []thread.ID   `json:"thread_ids,omitempty"` // of Several, the first
 }
 
@@ -186,15 +186,21 @@ func (s *Sender) fresh(ctx context.Context, due []notice) (fresh []notice, err e
 	return fresh, nil
 }
 
-// several is one message for many notices.
+// several is one message for many notices. Each of their threads counts once.
 func (s *Sender) several(all []notice) Message {
-	m := Message{Event: Several, Project: s.Project, At: s.Now().UTC(), Count: len(all)}
+	m := Message{Event: Several, Project: s.Project, At: s.Now().UTC()}
+	told := map[thread.ID]bool{}
 	for _, n := range all {
-		m.Spend += n.message.Spend
+		if told[n.ThreadID] { // it has asked several times, or asked and ended
+			continue
+		}
+		told[n.ThreadID] = true
+		m.Spend = m.Spend.Plus(n.message.Spend)
 		if len(m.ThreadIDs) < mostNamed {
 			m.ThreadIDs = append(m.ThreadIDs, n.ThreadID)
 		}
 	}
+	m.Count = len(told)
 	return m
 }
 

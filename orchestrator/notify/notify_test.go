@@ -207,6 +207,22 @@ func (c comes) Release() error {
 
 func (c comes) End() error { return nil }
 
+// TestSeveralOfOneThread: a message for many notices counts threads, and the money of each once.
+func TestSeveralOfOneThread(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	of := func(id thread.ID, event string) notice {
+		return notice{store.Notice{News: thread.News{ThreadID: id}}, Message{Event: event, ThreadID: id, Spend: 7}}
+	}
+	m := o.sender.several([]notice{of("a-1", "asked"), of("a-1", "asked"), of("b-1", "ended"), of("a-1", "ended")})
+	if m.Count != 2 || m.Spend != 14 || !slices.Equal(m.ThreadIDs, []thread.ID{"a-1", "b-1"}) {
+		t.Errorf("%+v", m)
+	}
+	if got := sentence(m); got != "project: news of 2 threads" {
+		t.Errorf("says %q", got)
+	}
+}
+
 // TestAttackFloodOfNotices: a directive starts hundreds of threads that end at once. The person gets one message that counts them, not one for each.
 func TestAttackFloodOfNotices(t *testing.T) {
 	t.Parallel()

@@ -65,15 +65,29 @@ func (p File) Watch() (written <-chan struct{}, stop func()) {
 		return nil, none
 	}
 	told := make(chan struct{}, 1)
-	go func() {
-		for range watcher.Events {
-			select {
-			case told <- struct{}{}:
-			default: // it has been told, and has not looked yet
+	go tell(watcher, told)
+	return told, func() { _ = watcher.Close() }
+}
+
+// tell passes on that something was written, until the watcher is closed. After an error
+// something may have been, which was lost.
+func tell(watcher *fsnotify.Watcher, told chan<- struct{}) {
+	for {
+		select {
+		case _, open := <-watcher.Events:
+			if !open {
+				return
+			}
+		case _, open := <-watcher.Errors:
+			if !open {
+				return
 			}
 		}
-	}()
-	return told, func() { _ = watcher.Close() }
+		select {
+		case told <- struct{}{}:
+		default: // it has been told, and has not looked yet
+		}
+	}
 }
 
 // file is an open file of a record.

@@ -1,8 +1,11 @@
 package mirror
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -138,11 +141,23 @@ func pictured(image llm.Image) string { return "[" + image.MediaType + "]" }
 
 // args are the arguments of a call; those that are no object stand in one.
 func args(input json.RawMessage) map[string]any {
-	var object map[string]any
-	if json.Unmarshal(input, &object) == nil && object != nil {
+	if object := objectOf(input); object != nil {
 		return object
 	}
 	return map[string]any{"input": string(input)}
+}
+
+// objectOf is an object of JSON with its numbers as they are written; nil for anything else.
+func objectOf(data []byte) (object map[string]any) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&object) != nil {
+		return nil
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) { // there is more behind it
+		return nil
+	}
+	return object
 }
 
 // cleaned is a message as it may leave this machine.
@@ -157,8 +172,8 @@ func (m *Mirror) cleaned(msg langgraph.Message) langgraph.Message {
 			msg.ToolCalls[i].Args = map[string]any{"left_out": fmt.Sprintf("%d bytes", len(data))}
 			continue
 		}
-		var clean map[string]any
-		if json.Unmarshal(m.clean(data), &clean) != nil {
+		clean := objectOf(m.clean(data))
+		if clean == nil {
 			clean = map[string]any{"left_out": fmt.Sprintf("%d bytes", len(data))}
 		}
 		msg.ToolCalls[i].Args = clean

@@ -58,10 +58,10 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, he
 	return rec, err
 }
 
-// Dispatch makes the attempts that are due and starts the entries of sets that are next,
-// and then the threads that are queued, in the order of [store.Queue.Admit], for as long as slots are free. Any process of the
-// project may call it, at any time: which of them gets a thread is decided in the
-// registry.
+// Dispatch makes the attempts that are due. It puts the entries of sets that are next in
+// the queue. Then it starts what is queued, in the order of [store.Queue.Admit], for as
+// long as slots are free. Any process of the project may call it, at any time: the
+// registry decides which of them gets a thread.
 //
 // A process that frees a slot calls it, so that no process has to be there only to move
 // the queue: a thread's process when the thread has ended or begins to wait for

@@ -65,8 +65,8 @@ func (c *Connections) Close() {
 type connection struct {
 	*client.Client
 
-	lost func() bool              // reports whether it is of no use any more
-	why  func(error) *FailedError // what is known of a failure
+	lost func() bool                               // reports whether it is of no use any more
+	why  func(context.Context, error) *FailedError // what is known of a failure
 	end  func()
 }
 
@@ -105,7 +105,7 @@ func (c *Connections) use(ctx context.Context, s Server, doing string, do func(c
 		if err != nil {
 			return err
 		}
-		callCtx, cancel := context.WithTimeoutCause(ctx, s.timeout(), errTimeout)
+		callCtx, cancel := context.WithTimeoutCause(noting(ctx), s.timeout(), errTimeout)
 		err = do(callCtx, conn)
 		cancel()
 		if errors.Is(err, transport.ErrSessionTerminated) && again {
@@ -121,7 +121,7 @@ func (c *Connections) use(ctx context.Context, s Server, doing string, do func(c
 		if cause := context.Cause(callCtx); errors.Is(cause, errTimeout) && ctx.Err() == nil {
 			err = fmt.Errorf("no answer within %s: %w", s.timeout(), errTimeout)
 		}
-		failed := conn.why(err)
+		failed := conn.why(callCtx, err)
 		failed.ServerID, failed.Doing = s.ID, doing
 		return failed
 	}
@@ -154,10 +154,10 @@ func (s *slot) connect(ctx context.Context, server Server, version string) (*con
 	if err != nil {
 		return nil, &FailedError{ServerID: server.ID, Doing: "start", Err: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(noting(ctx), connectTimeout)
 	defer cancel()
 	if err := greet(ctx, conn.Client, version); err != nil {
-		failed := conn.why(err)
+		failed := conn.why(ctx, err)
 		failed.ServerID, failed.Doing = server.ID, "greet"
 		conn.end()
 		return nil, failed

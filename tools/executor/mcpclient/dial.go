@@ -46,7 +46,7 @@ func dialStdio(ctx context.Context, s Server) (*connection, error) {
 	session := client.NewClient(overPipes{transport.NewIO(from, peer.Stdin, noLog{})}, client.WithDiscoverTimeout(discoverTimeout))
 	conn := &connection{Client: session}
 	conn.lost = from.over.Load
-	conn.why = func(err error) *FailedError {
+	conn.why = func(_ context.Context, err error) *FailedError {
 		failed := &FailedError{Err: err, Stderr: peer.Stderr()}
 		switch {
 		case from.tooLong.Load():
@@ -113,7 +113,7 @@ func dialHTTP(s Server) (*connection, error) {
 	return &connection{
 		Client: session,
 		lost:   func() bool { return false },
-		why:    over.why,
+		why:    whyHTTP,
 		end:    func() { _ = session.Close() },
 	}, nil
 }
@@ -129,32 +129,52 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bounded bounds the bodies of answers, and remembers what came of the last one.
-type bounded struct {
-	http.RoundTripper
+// bounded bounds the bodies of answers, and notes in the context of each call what came of
+// its requests: several calls share a connection.
+type bounded struct{ http.RoundTripper }
 
+// outcome is what came of the last request of a call.
+type outcome struct {
 	tooLong atomic.Bool
 	status  atomic.Int32
 }
 
+type outcomeKey struct{}
+
+// noting is a context for one call.
+func noting(ctx context.Context) context.Context {
+	return context.WithValue(ctx, outcomeKey{}, &outcome{})
+}
+
+// outcomeIn is what came of the call of a context.
+func outcomeIn(ctx context.Context) *outcome {
+	if o, is := ctx.Value(outcomeKey{}).(*outcome); is {
+		return o
+	}
+	return &outcome{} // of a request that no call waits for
+}
+
+// RoundTrip implements [http.RoundTripper].
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	b.status.Store(0)
+	o := outcomeIn(r.Context())
+	o.status.Store(0)
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
-		b.status.Store(int32(response.StatusCode)) //nolint:gosec // three digits
-		response.Body = &body{ReadCloser: response.Body, left: maxMessage, tooLong: &b.tooLong}
+		o.status.Store(int32(response.StatusCode)) //nolint:gosec // three digits
+		response.Body = &body{ReadCloser: response.Body, left: maxMessage, tooLong: &o.tooLong}
 	}
 	return response, err
 }
 
-// why puts what the library says of a failure into words of ours: its own repeat
+// whyHTTP puts what the library says of a failure into words of ours: its own repeat
 // what the server said.
-func (b *bounded) why(err error) *FailedError {
-	status := int(b.status.Load())
+func whyHTTP(ctx context.Context, err error) *FailedError {
+	o := outcomeIn(ctx)
+	status := int(o.status.Load())
 	_, refused := errors.AsType[*RefusedError](err)
 	of, unreachable := errors.AsType[*url.Error](err)
 	switch {
-	case b.tooLong.Swap(false):
+	case o.tooLong.Load():
 		return &FailedError{Err: errTooLong}
 	case unreachable:
 		return &FailedError{Err: of.Err} // the address may hold a key

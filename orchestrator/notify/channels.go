@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/netguard"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -101,7 +102,7 @@ func run(ctx context.Context, c process.Command) error {
 
 func firstLine(said []byte) string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(said), []byte("\n"))
-	return string(line[:min(len(line), 200)])
+	return item.Clip(string(line), 200)
 }
 
 // desktop shows a message beside what the person works with.

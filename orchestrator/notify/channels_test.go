@@ -108,3 +108,18 @@ func TestAttackWebhookRedirect(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 }
+
+// TestFirstLine: what a command said last is told up to a length, in whole characters.
+func TestFirstLine(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"":                                  "",
+		" \none\ntwo":                       "one",
+		strings.Repeat("\u00e9", 100):       strings.Repeat("\u00e9", 100),
+		"a" + strings.Repeat("\u00e9", 150): "a" + strings.Repeat("\u00e9", 99) + "\u2026",
+	} {
+		if got := firstLine([]byte(said)); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
@@ -339,5 +340,5 @@ func hunk(text string) string {
 			break
 		}
 	}
-	return b.String()[:min(b.Len(), maxHunk)]
+	return item.Clip(b.String(), maxHunk)
 }

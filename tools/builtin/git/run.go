@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
@@ -103,7 +104,7 @@ func (r repository) failed(env tool.Env, result process.Result) error {
 	}
 	f := tool.Faultf(tool.CodeToolFailed, "git ended with exit code %d", result.ExitCode).WithHint("The repository may be damaged; tell the person.")
 	if said != "" {
-		f = f.With("stderr", said[:min(len(said), 500)])
+		f = f.With("stderr", item.Clip(said, 500))
 	}
 	return f
 }

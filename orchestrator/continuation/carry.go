@@ -61,8 +61,8 @@ func (c *Continuer) childrenOf(before thread.Record, meta thread.Meta, told []ha
 }
 
 // seed writes down what a thread begins with that goes on with the conversation of
-// another: the artifacts of that one, and the messages.
-func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
+// another: the artifacts of that one, the messages, and what was counted of them.
+func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []llm.Message, counted transcript.Count) error {
 	if err := c.Threads.Records.Of(before.ThreadID).Artifacts().ShareWith(rec.ThreadID); err != nil {
 		return err
 	}
@@ -71,7 +71,11 @@ func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []l
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	return w.Seed(transcript.ThreadContinued{PreviousThreadID: before.ThreadID, Via: via}, messages)
+	continued := transcript.ThreadContinued{PreviousThreadID: before.ThreadID, Via: via}
+	if counted.Tokens > 0 {
+		continued.Counted = &counted
+	}
+	return w.Seed(continued, messages)
 }
 
 // manifest says how the work of a chain stands, whose last thread has this

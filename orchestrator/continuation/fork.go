@@ -213,11 +213,7 @@ func (f *forking) copyConversation(ctx context.Context) error {
 	if err := f.readConversation(until); err != nil || f.rests() {
 		return err
 	}
-	var counted int64
-	if until == (transcript.Until{}) {
-		counted = f.before().TokenCount
-	}
-	return f.shorten(ctx, counted)
+	return f.shorten(ctx)
 }
 
 // start registers the copy, and has it run or rest.
@@ -250,7 +246,7 @@ func (f *forking) begin(ctx context.Context, rec thread.Record) (thread.Meta, er
 	err := f.reserve(ctx, rec)
 	if err == nil {
 		f.Threads.Crashpoints.At(CrashReserved)
-		err = f.seed(rec, f.before(), thread.ViaFork, f.messages)
+		err = f.seed(rec, f.before(), thread.ViaFork, f.messages, f.counted)
 	}
 	if err == nil {
 		f.Threads.Crashpoints.At(CrashCopied)

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
@@ -88,7 +89,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	if err != nil {
 		return err
 	}
-	if err := h.seed(s.rec, before, thread.ViaHandoff, messages); err != nil {
+	if err := h.seed(s.rec, before, thread.ViaHandoff, messages, transcript.Count{}); err != nil {
 		return err
 	}
 	h.Threads.Crashpoints.At(CrashSeeded)

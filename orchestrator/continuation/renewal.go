@@ -48,8 +48,9 @@ type renewal struct {
 	meta      thread.Meta     // of the thread before
 	left      *audit.Report   // what the thread before has left
 	plan      *plan.Plan
-	messages  []llm.Message // that the new thread begins with
-	turns     int           // of the conversation before
+	messages  []llm.Message    // that the new thread begins with
+	counted   transcript.Count // of these messages, by a provider
+	turns     int              // of the conversation before
 	shortened bool
 	children  []handoff.Child // that the new thread is told of, where it is
 }
@@ -263,26 +264,36 @@ func (r *renewal) firstLimits(ctx context.Context) (thread.Limits, error) {
 // readConversation reads what was said in the thread before.
 func (r *renewal) readConversation(until transcript.Until) error {
 	left := r.Threads.Records.Of(r.before().ThreadID)
-	said, err := transcript.MessagesUntil(left.Transcript(), left.Artifacts(), until)
+	said, counted, err := transcript.Rebuild(left.Transcript(), left.Artifacts(), until)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if len(said) == 0 {
 		return r.nothingSaid()
 	}
-	r.messages, r.turns = said, handoff.Turns(said)
+	r.messages, r.counted, r.turns = said, counted, handoff.Turns(said)
 	return nil
 }
 
+// inContext is how many tokens conversation and message take up: what the provider has
+// counted, and an estimate of what came since. What another model has counted are other
+// tokens, so that all is estimated too, and the larger counts.
+func (r *renewal) inContext() int64 {
+	message := handoff.Tokens(llm.Text(llm.User, r.asked.message))
+	known := thread.Sum(r.counted.Tokens, handoff.Tokens(r.messages[r.counted.Messages:]...), message)
+	if r.counted.Tokens > 0 && r.counted.Model == r.plan.Choice.Ref() {
+		return known
+	}
+	return max(known, thread.Sum(handoff.Tokens(r.messages...), message))
+}
+
 // shorten puts what a handoff gives in the place of a conversation that is too long.
-// Counted is what the provider counted for it, with the tools; 0: nothing.
-func (r *renewal) shorten(ctx context.Context, counted int64) error {
+func (r *renewal) shorten(ctx context.Context) error {
 	settings, _, err := r.Config.Coordination()
 	if err != nil {
 		return err
 	}
-	tokens := handoff.Tokens(llm.Text(llm.User, r.asked.message)) + max(handoff.Tokens(r.messages...), counted)
-	if limit.ContextShare(r.plan.Choice.Model, tokens, 0) < settings.Continuation.TriggerThreshold {
+	if limit.ContextShare(r.plan.Choice.Model, r.inContext(), 0) < settings.Continuation.TriggerThreshold {
 		return nil
 	}
 	m, err := r.manifest(ctx, r.chain, r.meta, r.asked.via, settings.Continuation.SummaryDirective)
@@ -296,7 +307,7 @@ func (r *renewal) shorten(ctx context.Context, counted int64) error {
 	in.Capabilities = r.meta.Capabilities
 	_, m.Task = prompt.Build(in)
 	r.messages, _ = handoff.Compose(m, "", r.messages, settings.Continuation.ResumeCeilingTokens)
-	r.shortened, r.children = true, m.Children
+	r.shortened, r.children, r.counted = true, m.Children, transcript.Count{}
 	return nil
 }
 

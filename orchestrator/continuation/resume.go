@@ -180,7 +180,7 @@ func (r *resumption) rebuild(ctx context.Context) error {
 	if err := r.readConversation(transcript.Until{}); err != nil {
 		return err
 	}
-	return r.shorten(ctx, r.before().TokenCount)
+	return r.shorten(ctx)
 }
 
 // findParent finds the parent of the new thread: that of the thread before, or
@@ -212,7 +212,7 @@ func (r *resumption) findParent(ctx context.Context, p *plan.Plan) error {
 func (r *resumption) begin(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 	err := r.reserve(ctx, rec)
 	if err == nil {
-		err = r.seed(rec, r.before(), thread.ViaResume, r.messages)
+		err = r.seed(rec, r.before(), thread.ViaResume, r.messages, r.counted)
 	}
 	meta := r.metaOf(rec, len(r.chain)+1)
 	if err == nil {

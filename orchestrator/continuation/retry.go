@@ -265,7 +265,7 @@ func (r *retrial) begin(ctx context.Context, rec thread.Record) (thread.Meta, er
 		return meta, err
 	}
 	if err == nil {
-		err = r.seed(rec, r.before(), thread.ViaRetry, r.messages)
+		err = r.seed(rec, r.before(), thread.ViaRetry, r.messages, r.counted)
 	}
 	if err == nil {
 		meta.Continuation.Children, err = r.childrenOf(r.before(), r.meta, r.children)

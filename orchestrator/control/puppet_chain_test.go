@@ -31,6 +31,25 @@ func (p *puppet) converse(text string) error {
 	)
 }
 
+// counted is an exchange of which the provider of the thread's model counts so many
+// tokens.
+func (p *puppet) counted(tokens int64) error {
+	rec, err := p.c.Threads.Store.Get(p.ctx, p.id)
+	if err != nil {
+		return err
+	}
+	p.turn++
+	return errors.Join(
+		p.words.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: transcript.Blocks(llm.Text(llm.User, "count").Blocks)}),
+		p.words.Append(thread.EventCognitionRequest, transcript.CognitionRequest{Turn: p.turn, Model: rec.Model}),
+		p.words.Append(thread.EventCognitionOut, transcript.CognitionOut{
+			Turn: p.turn, Blocks: transcript.Blocks(llm.Text(llm.Assistant, "counted").Blocks), StopReason: llm.StopEnd,
+			Usage: llm.Usage{InputTokens: tokens, Reported: true},
+		}),
+		p.words.Checkpoint(p.turn),
+	)
+}
+
 // call is a turn in which the model calls a tool that has not answered yet.
 func (p *puppet) call(tool string) error {
 	p.turn++

@@ -141,6 +141,51 @@ func TestResumeTooLong(t *testing.T) {
 	}
 }
 
+// TestTooLongByTheCount: what the provider has counted of a conversation, with what came
+// after that, decides whether it fits, in copies up to a turn and of a copy that rests too.
+func TestTooLongByTheCount(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("config/agent/coordination.yaml", "continuation: {resume_ceiling_tokens: 1000}\n")
+	s.write("config/agent/providers/scripted.yaml", "models: {scripted-fast: {context_window: 20000}}\n")
+	long := "say " + strings.Repeat("long words ", 800) // about 4 400 tokens with their answer
+	for name, c := range map[string]struct {
+		orders []string
+		model  string
+		at     *int
+		rests  bool
+		short  bool
+	}{
+		"what came after the count":       {orders: []string{"count 15000", long}, short: true},
+		"there is room":                   {orders: []string{"count 12000", long}},
+		"what was before it is in it":     {orders: []string{long, long, long, "count 9000"}},
+		"nobody has counted":              {orders: []string{long, long, long, long}},
+		"nobody has, and it is too long":  {orders: []string{long, long, long, long, long}, short: true},
+		"up to the turn that was counted": {orders: []string{"count 17900", "say on"}, at: turn(1)},
+		"up to a turn behind it":          {orders: []string{"count 15000", long, "say on"}, at: turn(2), short: true},
+		"of a copy that rests":            {orders: []string{"count 15000", long}, rests: true, short: true},
+		"by another model":                {orders: []string{long, long, long, long, long, "count 9000"}, model: "scripted/scripted-general"},
+	} {
+		first := s.start("work", "")
+		s.order(first, append(c.orders, "complete")...)
+		var short bool
+		switch {
+		case c.at != nil:
+			short = s.fork(continuation.ForkRequest{ThreadID: first, Message: "go on", AtTurn: c.at}).Shortened
+		case c.rests:
+			first = s.fork(continuation.ForkRequest{ThreadID: first}).ThreadID
+			fallthrough
+		default:
+			resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on", Model: c.model})
+			s.noError(err)
+			short = resumed.Shortened
+		}
+		if short != c.short {
+			s.Errorf("%s: shortened: %t", name, short)
+		}
+	}
+}
+
 // TestNoResume refuses what cannot be resumed, says what to call instead, and
 // leaves nothing behind.
 func TestNoResume(t *testing.T) {

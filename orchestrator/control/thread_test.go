@@ -245,6 +245,8 @@ func (p *puppet) obey(order string) error {
 		return errors.Join(err, p.say("done"))
 	case "say": // one exchange with a model
 		err = p.converse(argument)
+	case "count": // an exchange of which the provider counts so many tokens
+		err = p.counted(int64(n))
 	case "call": // of a tool, which does not answer
 		err = p.call(argument)
 	case "started": // a child, by a call

@@ -45,6 +45,9 @@ type AllowanceInput struct {
 	// NewBytes is the size of what was added since that report. Before the first
 	// it is everything: system prompt, tools with their schemas, messages.
 	NewBytes int64
+	// AtLeast is what the input comes to by what was counted of it elsewhere; 0: nothing
+	// was. It counts where the input is estimated, and says nothing about money.
+	AtLeast int64
 	// Wanted is the configured length of an answer in tokens; 0: as long as fits.
 	Wanted int
 }
@@ -80,7 +83,7 @@ func Allowance(in AllowanceInput) (int, error) {
 		}
 	}
 	least := min(wanted, MinOutput)
-	estimate := thread.Sum(in.ContextTokens, in.NewBytes/bytesPerToken, overheadTokens)
+	estimate := max(in.AtLeast, thread.Sum(in.ContextTokens, in.NewBytes/bytesPerToken, overheadTokens))
 
 	window := int64(in.Model.ContextWindow)
 	if window <= 0 {

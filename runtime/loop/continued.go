@@ -37,7 +37,7 @@ func (r *run) takeOver() error {
 		return fmt.Errorf("the conversation that thread %s continues: %w", r.ID, err)
 	}
 	own := r.records()
-	messages, err := transcript.Messages(own.Transcript(), own.Artifacts())
+	messages, counted, err := transcript.Rebuild(own.Transcript(), own.Artifacts(), transcript.Until{})
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,9 @@ func (r *run) takeOver() error {
 				r.gallery.admit(len(image.Data))
 			}
 		}
+	}
+	if counted.Model == r.meta.Model { // others have other tokens
+		r.conversation.carry(counted)
 	}
 	r.acted = r.conversation.acted()
 	r.children.ids = given.Children

@@ -256,3 +256,63 @@ func TestSeedsAreChecked(t *testing.T) {
 		})
 	}
 }
+
+// TestTookOverTooMuch: a conversation that was taken over whole and has no room is handed
+// over before the thread has had a turn; what a handoff has made, or is as short as that,
+// is not handed over again.
+func TestTookOverTooMuch(t *testing.T) {
+	t.Parallel()
+	long := handedOn()
+	long[2].Blocks[0].Text = strings.Repeat("long words ", 8000) // 22 000 tokens
+	for name, tt := range map[string]struct {
+		via     thread.Via
+		given   []llm.Message
+		counted int64
+		want    thread.State
+		asked   int
+	}{
+		"refused by the provider": {via: thread.ViaResume, given: long, want: thread.Continued, asked: 1},
+		"a copy":                  {via: thread.ViaFork, given: long, want: thread.Continued, asked: 1},
+		"known to be full":        {via: thread.ViaRetry, given: long, counted: 199_900, want: thread.Continued},
+		"made by a handoff":       {via: thread.ViaHandoff, given: long, want: thread.Error, asked: 1},
+		"shortened already":       {via: thread.ViaResume, given: handedOn(), want: thread.Error, asked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			m := handsOver(h)
+			h.script("turns:\n  - {error: {status: 400, type: invalid_request_error, message: 'prompt is too long'}}\n")
+			id := h.register(job{})
+			h.continuesCounted(id, thread.Continuation{Via: tt.via, Message: "go on"}, tt.counted, tt.given...)
+			rec := h.end(t.Context(), id)
+			if rec.Status != tt.want || (m.started > 0) != (tt.want == thread.Continued) || len(h.server.Requests()) != tt.asked {
+				t.Errorf("%s %+v, started %d times, %d calls of the model", rec.Status, rec.Outcome.Error, m.started, len(h.server.Requests()))
+			}
+		})
+	}
+}
+
+// TestCountIsTakenOver: what was counted of the conversation before bounds the answer, until
+// the provider counts anew; what another model has counted are other tokens.
+func TestCountIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		model string
+		most  int // tokens of the first answer
+	}{{"fake/small", 2000}, {"fake/second", 4000}} {
+		h := newHouse(t)
+		h.script("turns:\n  - {text: Done., usage: {input_tokens: 300, output_tokens: 10}}\n")
+		id := h.register(job{model: tt.model})
+		h.continuesCounted(id, thread.Continuation{Via: thread.ViaResume, Message: "go on"}, 198_000, handedOn()...)
+		rec := h.end(t.Context(), id)
+		var request struct {
+			MaxTokens int `json:"max_tokens"`
+		}
+		if err := json.Unmarshal(h.server.Requests()[0].Body, &request); err != nil {
+			t.Fatal(err)
+		}
+		if rec.Status != thread.Completed || request.MaxTokens > tt.most || request.MaxTokens < tt.most-100 {
+			t.Errorf("%s: %s %+v, answer of at most %d", tt.model, rec.Status, rec.Outcome.Error, request.MaxTokens)
+		}
+	}
+}

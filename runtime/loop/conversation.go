@@ -3,6 +3,7 @@ package loop
 import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
 // conversation is the message list with what is known about its size. The list
@@ -15,6 +16,21 @@ type conversation struct {
 	known    int64
 	newBytes int64
 	newChars int64
+	// carried is what the provider counted for the beginning of a conversation that was
+	// taken over, with the system prompt and the tools of then, and carriedChars what that
+	// beginning has in characters. It is an estimate of this conversation, never a bound,
+	// and 0 once there is a report.
+	carried      int64
+	carriedChars int64
+}
+
+// carry takes over what the provider of a model has counted of the messages that are
+// there.
+func (c *conversation) carry(counted transcript.Count) {
+	c.carried, c.carriedChars = counted.Tokens, 0
+	for _, m := range c.messages[:counted.Messages] {
+		c.carriedChars += charsOf(m)
+	}
 }
 
 func (c *conversation) add(m llm.Message) {
@@ -32,6 +48,7 @@ func (c *conversation) count(m llm.Message) {
 func (c *conversation) reported(u llm.Usage) {
 	if u.Reported {
 		c.known, c.newBytes, c.newChars = u.ContextTokens(), 0, 0
+		c.carried, c.carriedChars = 0, 0
 	}
 }
 
@@ -39,6 +56,7 @@ func (c *conversation) reported(u llm.Usage) {
 // tokens.
 func (c *conversation) recount() {
 	c.known, c.newBytes, c.newChars = 0, 0, 0
+	c.carried, c.carriedChars = 0, 0
 	for _, m := range c.messages {
 		c.count(m)
 	}

@@ -81,6 +81,13 @@ func (s successor) GiveUp(_ context.Context, cause error) { s.givenUp = append(s
 // that is seeded as the orchestrator does it.
 func (h *house) continues(id thread.ID, c thread.Continuation, seeded ...llm.Message) {
 	h.t.Helper()
+	h.continuesCounted(id, c, 0, seeded...)
+}
+
+// continuesCounted is continues with a conversation of which fake/small has counted so many
+// tokens; 0: nothing.
+func (h *house) continuesCounted(id thread.ID, c thread.Continuation, tokens int64, seeded ...llm.Message) {
+	h.t.Helper()
 	meta, err := h.folder(id).ReadMeta(h.seal())
 	if err != nil {
 		h.t.Fatal(err)
@@ -90,7 +97,11 @@ func (h *house) continues(id thread.ID, c thread.Continuation, seeded ...llm.Mes
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := w.Seed(transcript.ThreadContinued{PreviousThreadID: before, Via: cmp.Or(c.Via, thread.ViaHandoff)}, seeded); err != nil {
+	continued := transcript.ThreadContinued{PreviousThreadID: before, Via: cmp.Or(c.Via, thread.ViaHandoff)}
+	if tokens > 0 {
+		continued.Counted = &transcript.Count{Tokens: tokens, Messages: len(seeded), Model: "fake/small"}
+	}
+	if err := w.Seed(continued, seeded); err != nil {
 		h.t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -63,7 +62,7 @@ func (r *run) mostChars(c llm.Block, result any) int {
 	switch {
 	case entry.Definition.Paged, tool.IsPage(result):
 		return max(bounds.PageChars, bounds.MaxChars)
-	case limit.ContextShare(r.model.choice.Model, r.conversation.known, r.newChars()) > fullContext:
+	case r.contextShare() > fullContext:
 		return min(bounds.MaxCharsWhenFull, bounds.MaxChars)
 	default:
 		return bounds.MaxChars

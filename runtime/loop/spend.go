@@ -30,6 +30,7 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 		Model:         r.model.choice.Model,
 		ContextTokens: r.conversation.known,
 		NewBytes:      r.newBytes(),
+		AtLeast:       r.carriedUse(),
 		Wanted:        r.model.choice.MaxOutput,
 	}
 }

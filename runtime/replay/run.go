@@ -134,7 +134,9 @@ func (s *stage) seed(left records.Thread) error {
 	if err != nil {
 		return err
 	}
-	continued := transcript.ThreadContinued{PreviousThreadID: s.Meta.ContinuationOf, Via: s.Meta.Continuation.Via}
+	continued := transcript.ThreadContinued{
+		PreviousThreadID: s.Meta.ContinuationOf, Via: s.Meta.Continuation.Via, Counted: transcript.CountedBefore(s.Thread.Source()),
+	}
 	return errors.Join(w.Seed(continued, messages[:s.Meta.Continuation.Messages]), w.Close())
 }
 

@@ -39,6 +39,14 @@ type Until struct {
 
 // MessagesUntil is [Messages] of the beginning of a transcript.
 func MessagesUntil(from records.Source, images tool.Artifacts, until Until) ([]llm.Message, error) {
+	messages, _, err := Rebuild(from, images, until)
+	return messages, err
+}
+
+// Rebuild is [MessagesUntil], with the last count that a provider has made of the
+// messages: that of an answer among them, or the one that the thread was given with the
+// conversation which it goes on with. Its zero value: there is none.
+func Rebuild(from records.Source, images tool.Artifacts, until Until) ([]llm.Message, Count, error) {
 	if until.Bytes > 0 {
 		from = beginning{from, until.Bytes}
 	}
@@ -51,7 +59,7 @@ func MessagesUntil(from records.Source, images tool.Artifacts, until Until) ([]l
 			err = c.add(e)
 		}
 		if err != nil {
-			return nil, err
+			return nil, Count{}, err
 		}
 	}
 	c.answer()
@@ -60,7 +68,10 @@ func MessagesUntil(from records.Source, images tool.Artifacts, until Until) ([]l
 			loadImages(&m.Blocks[i], images)
 		}
 	}
-	return c.messages, nil
+	if c.count.Tokens < 0 || c.count.Messages < 0 || c.count.Messages > len(c.messages) {
+		c.count = Count{}
+	}
+	return c.messages, c.count, nil
 }
 
 // beginning is so much of a source.
@@ -121,7 +132,9 @@ type conversation struct {
 	messages []llm.Message
 	calls    []llm.Block // of the last answer, not answered yet
 	results  []ToolCallResult
-	turn     int // of the last answer
+	turn     int    // of the last answer
+	model    string // that was asked last, "provider/model"
+	count    Count
 }
 
 // isAfter reports whether an event belongs to the conversation after a turn.
@@ -161,6 +174,9 @@ func (c *conversation) add(e thread.Event) error {
 		c.answer()
 		c.turn = out.Turn
 		c.messages = append(c.messages, llm.Message{Role: llm.Assistant, Blocks: out.Blocks})
+		if out.Usage.Reported {
+			c.count = Count{Tokens: out.Usage.ContextTokens(), Messages: len(c.messages), Model: c.model}
+		}
 		for _, b := range out.Blocks {
 			if b.Type == llm.ToolUseBlock {
 				c.calls = append(c.calls, b)
@@ -173,8 +189,28 @@ func (c *conversation) add(e thread.Event) error {
 		}
 		c.results = append(c.results, result)
 	default: // not part of the conversation
+		c.sized(e)
 	}
 	return nil
+}
+
+// sized takes over what an event beside the conversation says of its size.
+func (c *conversation) sized(e thread.Event) {
+	switch e.Type {
+	case thread.EventThreadContinued:
+		if p, err := Decode[ThreadContinued](e); err == nil && p.Counted != nil {
+			c.count = *p.Counted
+		}
+	case thread.EventThreadStarted:
+		if p, err := Decode[ThreadStarted](e); err == nil {
+			c.model = p.Model
+		}
+	case thread.EventCognitionRequest:
+		if p, err := Decode[CognitionRequest](e); err == nil {
+			c.model = p.Model
+		}
+	default:
+	}
 }
 
 // answer appends the message that answers the open calls.

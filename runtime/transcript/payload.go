@@ -27,6 +27,15 @@ type ThreadContinued struct {
 	PreviousThreadID thread.ID  `json:"previous_thread_id"`
 	Via              thread.Via `json:"via"`
 	Messages         int        `json:"messages"` // that follow and were not said in this thread
+	// Counted is what was counted of them; nil: nothing, or they are not all that was said.
+	Counted *Count `json:"counted,omitempty"`
+}
+
+// Count is what a provider has counted of the beginning of a conversation.
+type Count struct {
+	Tokens   int64  `json:"tokens"`   // with the system prompt and the tools of that call
+	Messages int    `json:"messages"` // that are in it, from the first on
+	Model    string `json:"model"`    // whose tokens they are, "provider/model"
 }
 
 // ThreadResumed is the payload of thread_resumed, in the thread that was

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -28,4 +29,19 @@ func (w *Writer) Seed(c ThreadContinued, messages []llm.Message) error {
 		}
 	}
 	return w.checkpoint(0)
+}
+
+// CountedBefore is what was counted of the messages that a thread was given; nil: nothing.
+func CountedBefore(from records.Source) *Count {
+	for e, err := range Events(from) {
+		if err != nil || e.Type != thread.EventThreadContinued {
+			return nil
+		}
+		p, err := Decode[ThreadContinued](e)
+		if err != nil {
+			return nil
+		}
+		return p.Counted
+	}
+	return nil
 }

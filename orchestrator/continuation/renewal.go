@@ -278,13 +278,25 @@ func (r *renewal) readConversation(until transcript.Until) error {
 // inContext is how many tokens conversation and message take up: what the provider has
 // counted, and an estimate of what came since. What another model has counted are other
 // tokens, so that all is estimated too, and the larger counts.
-func (r *renewal) inContext() int64 {
-	message := handoff.Tokens(llm.Text(llm.User, r.asked.message))
-	known := thread.Sum(r.counted.Tokens, handoff.Tokens(r.messages[r.counted.Messages:]...), message)
+func (r *renewal) inContext() (int64, error) {
+	known := thread.Sum(r.counted.Tokens, handoff.Tokens(r.messages[r.counted.Messages:]...), r.messageTokens())
 	if r.counted.Tokens > 0 && r.counted.Model == r.plan.Choice.Ref() {
-		return known
+		return known, nil
 	}
-	return max(known, thread.Sum(handoff.Tokens(r.messages...), message))
+	fixed, err := r.fixed()
+	return max(known, thread.Sum(handoff.Tokens(r.messages...), fixed)), err
+}
+
+func (r *renewal) messageTokens() int64 { return handoff.Tokens(llm.Text(llm.User, r.asked.message)) }
+
+// fixed is what the first request of the new thread has beside the conversation that it
+// takes over: the system prompt, the tools and the message.
+func (r *renewal) fixed() (int64, error) {
+	first, err := r.planning().FirstRequest(r.plan)
+	if err != nil || first == nil {
+		return r.messageTokens(), err
+	}
+	return thread.Sum(first.System, first.Tools, r.messageTokens()), nil
 }
 
 // shorten puts what a handoff gives in the place of a conversation that is too long.
@@ -293,8 +305,13 @@ func (r *renewal) shorten(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if limit.ContextShare(r.plan.Choice.Model, r.inContext(), 0) < settings.Continuation.TriggerThreshold {
-		return nil
+	used, err := r.inContext()
+	if err != nil || limit.ContextShare(r.plan.Choice.Model, used, 0) < settings.Continuation.TriggerThreshold {
+		return err
+	}
+	fixed, err := r.fixed()
+	if err != nil {
+		return err
 	}
 	m, err := r.manifest(ctx, r.chain, r.meta, r.asked.via, settings.Continuation.SummaryDirective)
 	if err != nil {
@@ -306,7 +323,8 @@ func (r *renewal) shorten(ctx context.Context) error {
 	}
 	in.Capabilities = r.meta.Capabilities
 	_, m.Task = prompt.Build(in)
-	r.messages, _ = handoff.Compose(m, "", r.messages, settings.Continuation.ResumeCeilingTokens)
+	_, window := limit.ContextUse(r.plan.Choice.Model, 0, 0)
+	r.messages, _ = handoff.Compose(m, "", r.messages, handoff.Ceiling(settings.Continuation.ResumeCeilingTokens, window, fixed))
 	r.shortened, r.children, r.counted = true, m.Children, transcript.Count{}
 	return nil
 }

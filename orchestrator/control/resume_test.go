@@ -15,10 +15,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -356,5 +358,35 @@ func TestKilledResumer(t *testing.T) {
 				s.Errorf("resumed %+v", again)
 			}
 		})
+	}
+}
+
+// TestResumeInASmallWindow: system prompt and tools count also where nobody has counted, and
+// leave a shortened conversation half of the rest.
+func TestResumeInASmallWindow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("config/agent/providers/scripted.yaml", "models: {scripted-fast: {context_window: 8192}}\n")
+	const tools = 4000 // tokens
+	s.c.Planner.Palette = func(opening.Wanted) (palette.Palette, error) {
+		return palette.Palette{Entries: []palette.Entry{{Name: "t", Definition: tool.Definition{Description: strings.Repeat("long", tools)}}}}, nil
+	}
+	long := "say " + strings.Repeat("long words ", 650) // about 3 600 tokens with their answer
+	for name, c := range map[string]struct {
+		orders []string
+		short  bool
+	}{
+		"counted":            {[]string{"say one", long, "count 7500"}, true},
+		"nobody has counted": {[]string{long}, true},
+		"there is room":      {[]string{"say one"}, false},
+	} {
+		first := s.start("work", "")
+		s.order(first, append(c.orders, "complete")...)
+		resumed := s.resume(first)
+		said, err := s.c.Threads.Messages(resumed.NewThreadID)
+		s.noError(err)
+		if used := handoff.Tokens(said...); resumed.Shortened != c.short || used > (8192-tools)/2 {
+			s.Errorf("%s: shortened %t, to %d tokens", name, resumed.Shortened, used)
+		}
 	}
 }

@@ -77,6 +77,19 @@ func (c *Planner) Preview(ctx context.Context, caller action.Caller, req action.
 // firstRequest says what the thread's first request costs, and warns of limits that do
 // not pay for it.
 func (c *Call) firstRequest(p *Plan) (*opening.Cost, error) {
+	cost, err := c.FirstRequest(p)
+	if cost == nil || err != nil {
+		return nil, err
+	}
+	for _, short := range cost.Shortages(p.Limits, &p.Choice) {
+		p.Warnings = append(p.Warnings, short.Message+"; "+short.Try)
+	}
+	return cost, nil
+}
+
+// FirstRequest is what the first request of a planned thread comes to; nil: nobody knows
+// its tools.
+func (c *Call) FirstRequest(p *Plan) (*opening.Cost, error) {
 	if c.Palette == nil {
 		return nil, nil //nolint:nilnil // nobody asks
 	}
@@ -95,9 +108,6 @@ func (c *Call) firstRequest(p *Plan) (*opening.Cost, error) {
 		return nil, err
 	}
 	cost := opening.Estimate(first.Input, opening.Tools(offered), p.Choice.ToolUse)
-	for _, short := range cost.Shortages(p.Limits, &p.Choice) {
-		p.Warnings = append(p.Warnings, short.Message+"; "+short.Try)
-	}
 	return &cost, nil
 }
 

@@ -33,6 +33,11 @@ func Tokens(messages ...llm.Message) int64 {
 	return n
 }
 
+// Ceiling is how many tokens a conversation may have that a thread takes over: as the
+// settings say, and at most half of what its context window leaves beside the fixed
+// tokens, which every call sends, for it is to get somewhere.
+func Ceiling(settings, window, fixed int64) int64 { return min(settings, (window-fixed)/2) }
+
 // Turns is how many of the messages a model has written.
 func Turns(messages []llm.Message) int {
 	turns := 0

@@ -253,13 +253,11 @@ func (r *run) tookOverTooMuch() bool {
 	return c != nil && c.Via != thread.ViaHandoff && handoff.Tokens(r.conversation.messages[:c.Messages]...) > r.ceiling()
 }
 
-// ceiling is how many tokens the conversation of a successor may begin with: as
-// the settings say, and at most half of what the system prompt and the tools leave
-// of its context window, for it is to get somewhere.
+// ceiling is how many tokens the conversation of a successor may begin with.
 func (r *run) ceiling() int64 {
 	_, now := r.contextUse()
 	fixed, first := limit.ContextUse(r.begins, 0, r.fixedChars())
-	return min(r.Settings.Continuation.ResumeCeilingTokens, (min(now, first)-fixed)/2)
+	return handoff.Ceiling(r.Settings.Continuation.ResumeCeilingTokens, min(now, first), fixed)
 }
 
 // completeBefore fires the last hooks of a thread that is about to be continued

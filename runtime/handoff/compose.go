@@ -90,9 +90,5 @@ func lastOf(messages []llm.Message) int64 {
 	if len(steps) == 0 {
 		return 0
 	}
-	var n int64
-	for _, step := range steps[lastExchange(steps):] {
-		n += Tokens(step...)
-	}
-	return n
+	return Tokens(whole(steps, lastExchange(steps))...)
 }

@@ -17,6 +17,8 @@ import (
 // left out, long texts keep their two ends, long inputs are replaced. It exceeds
 // tokens only when even then there is none, because it has too many calls.
 //
+// A result that refers to one which is left out has the content of that, see [whole].
+//
 // The messages given are not changed; those returned may share their blocks.
 func trail(messages []llm.Message, tokens int64) (kept []llm.Message, turns int) {
 	steps := stepsOf(messages)
@@ -24,20 +26,19 @@ func trail(messages []llm.Message, tokens int64) (kept []llm.Message, turns int)
 		return nil, 0
 	}
 	first := lastExchange(steps)
-	kept = slices.Concat(steps[first:]...)
-	room := tokens - Tokens(kept...)
-	if room < 0 {
+	kept = whole(steps, first)
+	if Tokens(kept...) > tokens {
 		kept = shortened(kept, tokens)
 		return kept, Turns(kept)
 	}
 	for first > 0 {
-		room -= Tokens(steps[first-1]...)
-		if room < 0 {
+		first--
+		more := whole(steps, first)
+		if Tokens(more...) > tokens {
 			break
 		}
-		first--
+		kept = more
 	}
-	kept = slices.Concat(steps[first:]...)
 	return kept, Turns(kept)
 }
 

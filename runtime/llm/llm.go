@@ -87,7 +87,7 @@ const (
 	TextBlock       BlockType = "text"        // Text; Signature, where the vendor signs texts
 	ReasoningBlock  BlockType = "reasoning"   // Text, Signature
 	ToolUseBlock    BlockType = "tool_use"    // ToolCallID, ToolName, Input; Signature, where the vendor signs calls
-	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError, Images
+	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError, Images, Sum or SameAs
 	ImageBlock      BlockType = "image"       // Images, in a user message
 )
 
@@ -104,6 +104,10 @@ type Block struct {
 	Input      json.RawMessage `json:"input,omitempty"` // as the model wrote it; may be invalid JSON
 	IsError    bool            `json:"is_error,omitempty"`
 	Images     []Image         `json:"images,omitempty"`
+	// Sum names the content of a long tool result. Where SameAs is set the text only refers
+	// to an earlier result that has it as its Sum. Neither is sent.
+	Sum    string `json:"sum,omitempty"`
+	SameAs string `json:"same_as,omitempty"`
 }
 
 // Image is a picture for the model to look at.

@@ -203,12 +203,13 @@ func (r *run) onRecord(c llm.Block, do func() toolResult) llm.Block {
 	took := time.Since(began)
 	r.record(thread.EventToolCallResult, transcript.ToolCallResult{
 		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Text: got.text, IsError: got.failed,
-		DurationMS: took.Milliseconds(), Images: got.images, Ended: got.ended, Spend: r.purse.record(),
+		DurationMS: took.Milliseconds(), Images: got.images, Sum: got.sum, SameAs: got.sameAs, Ended: got.ended, Spend: r.purse.record(),
 	})
 	r.Log.Debug().Int("turn", r.cost.Turns).Str("tool", c.ToolName).Dur("ms", took).Bool("ok", !got.failed).Msg("tool called")
 	r.Crashpoints.At(CrashResult)
 	return llm.Block{
 		Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: got.text, IsError: got.failed, Images: got.images,
+		Sum: got.sum, SameAs: got.sameAs,
 	}
 }
 

@@ -49,6 +49,8 @@ type RecordedResult struct {
 	Text    string
 	IsError bool
 	Images  []llm.Image
+	// Sum and SameAs are those of [llm.Block].
+	Sum, SameAs string
 }
 
 // referee says what would become of the calls of a thread that is replayed.
@@ -65,7 +67,7 @@ func (r referee) result(ctx context.Context, c llm.Block) toolResult {
 		}
 		_, _ = r.afterFailure(ctx, c, failure) // what the hooks of today decide; the result stands
 	}
-	return toolResult{text: got.Text, failed: got.IsError, images: got.Images}
+	return toolResult{text: got.Text, failed: got.IsError, images: got.Images, sum: got.Sum, sameAs: got.SameAs}
 }
 
 // faultOf is a failure as the model was told it.

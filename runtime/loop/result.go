@@ -28,6 +28,8 @@ type toolResult struct {
 	text   string
 	failed bool
 	images []llm.Image
+	sum    string // see [llm.Block]
+	sameAs string
 	ended  []thread.ID // children whose end it tells of
 }
 
@@ -43,8 +45,9 @@ func (r *run) show(c llm.Block, result any, failed bool) toolResult {
 	whole := guard.Clean(r.Secrets.Mask(text))
 	notes, images := r.attach(r.maskedAttachments(attachments))
 	call := fmt.Sprintf("%s %s in turn %d (%s)", c.ToolName, clip(c.Input), r.cost.Turns, c.ToolCallID)
-	if earlier, found := r.shown.Before(whole+notes, call); found {
-		return toolResult{failed: failed, text: fmt.Sprintf("[the same as the result of your call %s, which is not repeated]", earlier)}
+	earlier, sum, found := r.shown.Before(whole+notes, call)
+	if found {
+		return toolResult{failed: failed, text: guard.Reference(earlier), sameAs: sum}
 	}
 	most := r.mostChars(c, result)
 	if text = whole; utf8.RuneCountInString(whole)+utf8.RuneCountInString(notes) > most {
@@ -52,7 +55,7 @@ func (r *run) show(c llm.Block, result any, failed bool) toolResult {
 		notes = guard.Shorten(notes, most/2, "there are more attachments")
 		text = guard.Shorten(whole, most-utf8.RuneCountInString(notes), r.kept(whole))
 	}
-	return toolResult{text: text + notes, failed: failed, images: images}
+	return toolResult{text: text + notes, failed: failed, images: images, sum: sum}
 }
 
 // mostChars is how long a result may be in the conversation, in characters.

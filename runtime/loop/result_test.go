@@ -479,3 +479,21 @@ func TestNothingIsKept(t *testing.T) {
 		t.Errorf("%s, %q", rec.Status, texts)
 	}
 }
+
+// TestRepeatIsOnRecord: a result that only refers to an earlier one says which, in the
+// conversation and in the transcript, whatever ids the provider gives.
+func TestRepeatIsOnRecord(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.tools.big = strings.Repeat("content ", 100)
+	h.script("turns:\n  - {times: 2, tool_calls: [{name: test_big}]}\n  - text: Done.\n")
+	rec := h.run(job{})
+	got := h.results(rec.ThreadID)
+	if len(got) != 2 || got[0].Sum == "" || got[0].SameAs != "" || got[1].Sum != "" || got[1].SameAs != got[0].Sum ||
+		!strings.Contains(got[1].Text, "which is not repeated") {
+		t.Errorf("%+v", got)
+	}
+	if said, err := h.messages(rec.ThreadID); err != nil || said[4].Blocks[0].SameAs != got[0].Sum || said[2].Blocks[0].Sum != got[0].Sum {
+		t.Errorf("%+v, %v", said, err)
+	}
+}

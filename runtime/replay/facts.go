@@ -95,7 +95,7 @@ func (f *facts) Call(c llm.Block, refused *tool.Fault) loop.RecordedResult {
 	was, known := taken(&f.results, func(r transcript.ToolCallResult) bool {
 		return r.CallID == c.ToolCallID && r.Tool == c.ToolName
 	})
-	result := loop.RecordedResult{Text: was.Text, IsError: was.IsError, Images: f.shown(was.Images)}
+	result := loop.RecordedResult{Text: was.Text, IsError: was.IsError, Images: f.shown(was.Images), Sum: was.Sum, SameAs: was.SameAs}
 	switch {
 	case refused != nil && known && was.IsError && recording.ResultOf(was.Text, true) == string(refused.Code):
 		return result

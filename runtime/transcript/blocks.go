@@ -26,6 +26,8 @@ type storedBlock struct {
 	Input      Input         `json:"input,omitempty"`
 	IsError    bool          `json:"is_error,omitempty"`
 	Images     []llm.Image   `json:"images,omitempty"` // by reference
+	Sum        string        `json:"sum,omitempty"`
+	SameAs     string        `json:"same_as,omitempty"`
 }
 
 // MarshalJSON writes a list of blocks; nil is an empty list.
@@ -36,6 +38,7 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 			Type: block.Type, Text: block.Text, Signature: block.Signature, By: block.By,
 			ToolCallID: block.ToolCallID, ToolName: block.ToolName,
 			Input: Input(block.Input), IsError: block.IsError, Images: block.Images,
+			Sum: block.Sum, SameAs: block.SameAs,
 		}
 	}
 	return encode(stored)
@@ -53,6 +56,7 @@ func (b *Blocks) UnmarshalJSON(data []byte) error {
 			Type: s.Type, Text: s.Text, Signature: s.Signature, By: s.By,
 			ToolCallID: s.ToolCallID, ToolName: s.ToolName,
 			Input: json.RawMessage(s.Input), IsError: s.IsError, Images: s.Images,
+			Sum: s.Sum, SameAs: s.SameAs,
 		}
 	}
 	*b = blocks

@@ -233,6 +233,7 @@ func (c *conversation) resultOf(call llm.Block) llm.Block {
 		if r.CallID == call.ToolCallID {
 			c.results = append(c.results[:i:i], c.results[i+1:]...)
 			block.Text, block.IsError, block.Images = r.Text, r.IsError, r.Images
+			block.Sum, block.SameAs = r.Sum, r.SameAs
 			return block
 		}
 	}

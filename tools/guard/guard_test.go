@@ -237,22 +237,22 @@ func TestGiven(t *testing.T) {
 	t.Parallel()
 	var g Given
 	long := strings.Repeat("x", minRepeated)
-	if _, found := g.Before(long, "first"); found {
+	if _, _, found := g.Before(long, "first"); found {
 		t.Error("nothing was given yet")
 	}
-	if earlier, found := g.Before(long, "second"); !found || earlier != "first" {
+	if earlier, sum, found := g.Before(long, "second"); !found || earlier != "first" || sum == "" {
 		t.Errorf("%q, %v", earlier, found)
 	}
-	if _, found := g.Before(long+"y", "third"); found {
+	if _, _, found := g.Before(long+"y", "third"); found {
 		t.Error("other content was taken for the same")
 	}
 	for range 2 {
-		if _, found := g.Before("short", "short"); found {
+		if _, sum, found := g.Before("short", "short"); found || sum != "" {
 			t.Error("a reference would be longer than the result")
 		}
 	}
-	_, _ = g.Before(`{"duration_ms":12,"x":"`+long+`"}`, "timed")
-	if earlier, _ := g.Before(`{"duration_ms":7,"x":"`+long+`"}`, "again"); earlier != "timed" {
+	_, _, _ = g.Before(`{"duration_ms":12,"x":"`+long+`"}`, "timed")
+	if earlier, _, _ := g.Before(`{"duration_ms":7,"x":"`+long+`"}`, "again"); earlier != "timed" {
 		t.Error("how long it took makes two results differ")
 	}
 }

@@ -160,6 +160,27 @@ func TestTable(t *testing.T) {
 	s.want(costs.Request{By: costs.Day, Since: "2026-03-05", Until: "2026-03-06", Zone: time.FixedZone("", 14*3600)}, "2026-03-05 1/0/2 12; all 1/0/2 12")
 }
 
+// TestImported holds that what was paid for where it ran costs nothing here, by rows and by
+// transcripts.
+func TestImported(t *testing.T) {
+	t.Parallel()
+	s := openScene(t)
+	s.thread("a", time.Hour, thread.Completed, call{0, "p/m", 5})
+	at := noon.Add(-time.Hour)
+	done, err := s.store.Restore(s.ctx, []store.Restored{{Record: thread.Record{
+		ThreadID: "b-1772323200", Kind: thread.KindDirective, Directive: "b", Model: "p/m", Status: thread.Completed, Outcome: &thread.Outcome{State: thread.Completed},
+		CreatedAt: at, UpdatedAt: at, CompletedAt: at, LastUsed: at, Cost: thread.Cost{Turns: 1, Spend: 100},
+		Metadata: thread.Imported{Signer: "f", Recording: "r", At: at}.Metadata(),
+	}}})
+	s.noError(err)
+	if done.Threads != 1 {
+		t.Fatalf("restored %+v", done)
+	}
+	for _, exact := range []bool{false, true} {
+		s.want(costs.Request{By: costs.Directive, Exact: exact}, "a 1/0/1 5; all 1/0/1 5")
+	}
+}
+
 func TestDeleted(t *testing.T) {
 	t.Parallel()
 	s := openScene(t)

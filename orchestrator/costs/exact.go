@@ -22,7 +22,7 @@ func (c *Costs) exactly(ctx context.Context, a *account) error {
 			return threads.Fault(err)
 		}
 		for _, rec := range rows {
-			if rec.Kind == thread.KindSet || !rec.CreatedAt.Before(a.until) {
+			if rec.Kind == thread.KindSet || thread.IsImported(rec.Metadata) || !rec.CreatedAt.Before(a.until) {
 				continue
 			}
 			if read++; read > maxExact {

@@ -13,19 +13,23 @@ import (
 )
 
 // costs is the [store.Costs] of a store.
-type costs struct{ registry Database }
+type costs struct {
+	registry Database
+	dialect  Dialect
+}
 
 // costsSQL reads threads through threads_created where the range has a beginning. What
 // was deleted before gone_costs was made, or was in a database that is lost, is
-// what days knows beyond it. KEY is the column that threads are told apart by, ?1 the
-// length of a slot, ?2 and ?3 the range; all in milliseconds.
+// what days knows beyond it. KEY is the column that threads are told apart by, IMPORTED the
+// condition that a thread was paid for elsewhere, ?1 the length of a slot, ?2 and ?3 the
+// range; all in milliseconds.
 const costsSQL = `SELECT slot, k, gone, unknown, sum(threads), sum(errors), sum(cancelled), total(turns), total(input), total(output),
 	total(cache_read), total(cache_write), total(spend) FROM (
 		SELECT created_at / ?1 AS slot, KEY AS k, 0 AS gone, 0 AS unknown, count(*) AS threads, count(*) FILTER (WHERE status = 'error') AS errors,
 			count(*) FILTER (WHERE status = 'cancelled') AS cancelled,
 			total(turns) AS turns, total(input_tokens) AS input, total(output_tokens) AS output,
 			total(cache_read_tokens) AS cache_read, total(cache_write_tokens) AS cache_write, total(spend) AS spend
-		FROM threads WHERE created_at >= ?2 AND created_at < ?3 AND is_set = 0 GROUP BY 1, 2
+		FROM threads WHERE created_at >= ?2 AND created_at < ?3 AND is_set = 0 AND NOT (IMPORTED) GROUP BY 1, 2
 		UNION ALL SELECT (day * 86400000 + 43200000) / ?1, KEY, 1, 0, threads, errors, cancelled,
 			turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend
 		FROM gone_costs WHERE day * 86400000 + 43200000 >= ?2 AND day * 86400000 + 43200000 < ?3
@@ -37,6 +41,11 @@ const costsSQL = `SELECT slot, k, gone, unknown, sum(threads), sum(errors), sum(
 
 // costColumns are the columns that threads are told apart by.
 var costColumns = map[store.CostKey]string{store.CostOfAll: "''", store.CostByDirective: "directive", store.CostByModel: "model"}
+
+// query is costsSQL with threads told apart by a column.
+func (c costs) query(column string) string {
+	return strings.NewReplacer("KEY", column, "IMPORTED", c.dialect.isImported()).Replace(costsSQL)
+}
 
 // Costs implements [store.Costs].
 func (c costs) Costs(ctx context.Context, q store.CostQuery) (sums []store.CostSum, err error) {
@@ -54,8 +63,9 @@ func (c costs) Costs(ctx context.Context, q store.CostQuery) (sums []store.CostS
 	if !q.Until.IsZero() {
 		until = millis(q.Until)
 	}
+	query := c.query(column)
 	err = c.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, strings.ReplaceAll(costsSQL, "KEY", column), slot, since, until)
+		rows, err := db.QueryContext(ctx, query, slot, since, until)
 		sums, err = scanEach(rows, err, func(r row) (store.CostSum, error) { return scanCost(r, q.Slot) })
 		return err
 	})

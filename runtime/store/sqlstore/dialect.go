@@ -85,6 +85,12 @@ func (d Dialect) forkedFrom() string {
 	return d.in("json_extract(metadata, '$."+thread.MetadataForkedFrom+"')", "json_text(metadata, '"+thread.MetadataForkedFrom+"')")
 }
 
+// isImported is the condition that a thread was taken in from a recording, as
+// [thread.IsImported] decides it.
+func (d Dialect) isImported() string {
+	return "metadata <> '{}' AND " + d.in("json_type(metadata, '$."+thread.MetadataImported+"') IS NOT NULL", "is_imported(metadata)")
+}
+
 // hasMember is the condition that metadata has a value at a path of names: for a text,
 // what it says or how another value is written; null is as good as nothing, and an empty
 // object is any object. The names were checked ([thread.CheckMetadataKey]), so that none

@@ -16,7 +16,6 @@ const (
 	LatestInTreeSQL    = latestInTreeSQL
 	LatestCompletedSQL = latestCompletedSQL
 	LatestSQL          = latestSQL
-	CostsSQL           = costsSQL
 	StatsSQL           = statsSQL
 	KnownSQL           = knownSQL
 	ActiveSQL          = activeSQL
@@ -55,3 +54,6 @@ func PlanList(ctx context.Context, db *sql.DB, f store.Filter, limit int) (query
 	}
 	return l.plan(ctx, db)
 }
+
+// CostsSQL is the statement of costs by directive.
+func CostsSQL(d Dialect) string { return costs{dialect: d}.query("directive") }

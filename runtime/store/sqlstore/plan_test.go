@@ -80,7 +80,7 @@ func queryPlan(t *testing.T, d sqlstore.Database, query string, args ...any) (pl
 func TestCostsReadTheirRange(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	plan := queryPlan(t, s.Registry(), strings.ReplaceAll(sqlstore.CostsSQL, "KEY", "directive"), 1, 2, 3)
+	plan := queryPlan(t, s.Registry(), sqlstore.CostsSQL(sqlstore.SQLite), 1, 2, 3)
 	if text := strings.Join(plan, "\n"); !strings.Contains(text, "SEARCH threads USING INDEX threads_created (created_at>? AND created_at<?)") ||
 		strings.Contains(text, "SCAN threads") {
 		t.Errorf("the plan is\n%s", text)

@@ -32,6 +32,6 @@ func New(registry, ledger Database, dialect Dialect, now func() time.Time) *Stor
 	s := &Store{registry: registry, ledger: ledger, dialect: dialect, now: now}
 	s.messages, s.handoffs, s.sets, s.latest, s.census = messages{registry}, handoffs{registry}, sets{s}, latest{registry}, census{registry}
 	s.deletions, s.sweeps, s.afterwards = deletions{registry, ledger, dialect}, sweeps{registry}, afterwards{ledger, dialect}
-	s.costs, s.glancer, s.retries = costs{registry}, glancer{registry, ledger}, retries{registry}
+	s.costs, s.glancer, s.retries = costs{registry, dialect}, glancer{registry, ledger}, retries{registry}
 	return s
 }

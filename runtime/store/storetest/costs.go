@@ -14,6 +14,7 @@ var costTests = []test{
 	{"what the deleted have used stays", costing(costsOfDeleted)},
 	{"what a lost database knew of the deleted counts without their names", costing(costsOfLost)},
 	{"a set costs nothing itself", costing(costsOfSets)},
+	{"what was imported costs nothing here", costing(costsOfImported)},
 }
 
 // coster is a harness of threads that have used something.
@@ -106,4 +107,34 @@ func costsOfLost(h coster) {
 func costsOfSets(h coster) {
 	h.registeredSet("")
 	h.wantCosts(store.CostQuery{})
+}
+
+// costsOfImported: what was paid for elsewhere counts neither while it is there nor when it
+// was deleted, whatever else the metadata say.
+func costsOfImported(h coster) {
+	h.now = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	h.used("a", "p/m", 0, thread.Completed, 5)
+	taken := h.record("b-1772323200", thread.Completed)
+	taken.Model, taken.TokenCount = "p/m", 5
+	taken.Cost = thread.Cost{Turns: 2, InputTokens: 10, OutputTokens: 1, CacheReadTokens: 3, CacheWriteTokens: 4, Spend: 40}
+	taken.Metadata = thread.Imported{Signer: "f", Recording: "r", At: h.now}.Metadata()
+	h.restore(store.Restored{Record: taken})
+	h.label(taken.ThreadID, store.LabelChange{Metadata: []byte(`{"note":"\u0000 imported"}`)})
+
+	wanted := func(when string) {
+		h.wantCosts(store.CostQuery{By: store.CostByDirective}, "a 1/0/0 5")
+		stats, err := h.Stats(h.ctx, store.StatsSince{Used: h.now, Created: h.now})
+		h.noError(err)
+		if stats.Spend != 5 {
+			h.Errorf("%s: spend since %s is %d, want 5", when, h.now, stats.Spend)
+		}
+		gone, err := h.Gone(h.ctx)
+		h.noError(err)
+		if len(gone.Days) != 0 {
+			h.Errorf("%s: spend of the deleted is %v, want none", when, gone.Days)
+		}
+	}
+	wanted("imported")
+	deleter(h).delete(taken.ThreadID)
+	wanted("deleted")
 }

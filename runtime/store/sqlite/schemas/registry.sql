@@ -100,13 +100,6 @@ CREATE TABLE days (
     spend  INTEGER NOT NULL DEFAULT 0  -- of the threads created on the day
 , gone INTEGER NOT NULL DEFAULT 0) STRICT;
 
-CREATE TRIGGER threads_insert_days AFTER INSERT ON threads BEGIN
-    INSERT INTO days (day) VALUES (new.last_used / 86400000) ON CONFLICT (day) DO NOTHING;
-    INSERT INTO days (day) VALUES (new.created_at / 86400000) ON CONFLICT (day) DO NOTHING;
-    UPDATE days SET used = used + 1, tokens = tokens + new.token_count WHERE day = new.last_used / 86400000;
-    UPDATE days SET spend = spend + new.spend WHERE day = new.created_at / 86400000;
-END;
-
 CREATE TRIGGER threads_use_days AFTER UPDATE OF last_used, token_count ON threads
     WHEN new.token_count <> old.token_count OR new.last_used / 86400000 <> old.last_used / 86400000 BEGIN
     INSERT INTO days (day) VALUES (new.last_used / 86400000) ON CONFLICT (day) DO NOTHING;
@@ -261,11 +254,6 @@ CREATE INDEX messages_thread ON messages (thread_id);
 
 CREATE INDEX news_thread ON news (thread_id);
 
-CREATE TRIGGER threads_delete_days AFTER DELETE ON threads BEGIN
-    UPDATE days SET used = used - 1, tokens = tokens - old.token_count WHERE day = old.last_used / 86400000;
-    UPDATE days SET gone = gone + old.spend WHERE day = old.created_at / 86400000;
-END;
-
 CREATE TABLE sweeps (
     one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     swept_at   INTEGER NOT NULL CHECK (swept_at > 0),
@@ -288,16 +276,6 @@ CREATE TABLE gone_costs (
     PRIMARY KEY (day, directive, model)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER threads_delete_costs AFTER DELETE ON threads WHEN OLD.is_set = 0 BEGIN
-    INSERT INTO gone_costs (day, directive, model) VALUES (OLD.created_at / 86400000, OLD.directive, OLD.model)
-        ON CONFLICT (day, directive, model) DO NOTHING;
-    UPDATE gone_costs SET threads = threads + 1, errors = errors + (OLD.status = 'error'), cancelled = cancelled + (OLD.status = 'cancelled'),
-        turns = turns + OLD.turns, input_tokens = input_tokens + OLD.input_tokens, output_tokens = output_tokens + OLD.output_tokens,
-        cache_read_tokens = cache_read_tokens + OLD.cache_read_tokens, cache_write_tokens = cache_write_tokens + OLD.cache_write_tokens,
-        spend = spend + OLD.spend
-        WHERE day = OLD.created_at / 86400000 AND directive = OLD.directive AND model = OLD.model;
-END;
-
 CREATE INDEX threads_retry ON threads (retry_at) WHERE retry_at IS NOT NULL;
 
 CREATE TRIGGER threads_end_news AFTER UPDATE OF status ON threads
@@ -308,6 +286,28 @@ END;
 CREATE TRIGGER threads_unretried_news AFTER UPDATE OF retry_at ON threads
     WHEN OLD.retry_at IS NOT NULL AND NEW.retry_at IS NULL AND NEW.continuation_thread_id IS NULL BEGIN
     INSERT INTO news (kind, thread_id, origin, at) VALUES ('ended', NEW.thread_id, NEW.origin, NEW.updated_at);
+END;
+
+CREATE TRIGGER threads_insert_days AFTER INSERT ON threads BEGIN
+    INSERT INTO days (day) VALUES (new.last_used / 86400000) ON CONFLICT (day) DO NOTHING;
+    INSERT INTO days (day) VALUES (new.created_at / 86400000) ON CONFLICT (day) DO NOTHING;
+    UPDATE days SET used = used + 1, tokens = tokens + new.token_count WHERE day = new.last_used / 86400000;
+    UPDATE days SET spend = spend + new.spend WHERE day = new.created_at / 86400000 AND json_type(new.metadata, '$.imported') IS NULL;
+END;
+
+CREATE TRIGGER threads_delete_days AFTER DELETE ON threads BEGIN
+    UPDATE days SET used = used - 1, tokens = tokens - old.token_count WHERE day = old.last_used / 86400000;
+    UPDATE days SET gone = gone + old.spend WHERE day = old.created_at / 86400000 AND json_type(old.metadata, '$.imported') IS NULL;
+END;
+
+CREATE TRIGGER threads_delete_costs AFTER DELETE ON threads WHEN OLD.is_set = 0 AND json_type(OLD.metadata, '$.imported') IS NULL BEGIN
+    INSERT INTO gone_costs (day, directive, model) VALUES (OLD.created_at / 86400000, OLD.directive, OLD.model)
+        ON CONFLICT (day, directive, model) DO NOTHING;
+    UPDATE gone_costs SET threads = threads + 1, errors = errors + (OLD.status = 'error'), cancelled = cancelled + (OLD.status = 'cancelled'),
+        turns = turns + OLD.turns, input_tokens = input_tokens + OLD.input_tokens, output_tokens = output_tokens + OLD.output_tokens,
+        cache_read_tokens = cache_read_tokens + OLD.cache_read_tokens, cache_write_tokens = cache_write_tokens + OLD.cache_write_tokens,
+        spend = spend + OLD.spend
+        WHERE day = OLD.created_at / 86400000 AND directive = OLD.directive AND model = OLD.model;
 END;
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
@@ -351,3 +351,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (18, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (19, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (20, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (21, 1);

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/termsvg"
@@ -54,7 +53,7 @@ picture that moves, without scripts, for a README or a page.`,
 	}
 	cmd.Flags().BoolVar(&real, "real", false, "use the configured provider instead of the scripted model")
 	cmd.Flags().BoolVar(&plain, "plain", false, "write lines instead of redrawing the tree")
-	cmd.Flags().StringVar(&picture, "svg", "", "record what is shown into this file, as SVG")
+	cmd.Flags().StringVar(&picture, "svg", "", "record what is shown into this file, as SVG; a picture that is there is replaced")
 	cmd.MarkFlagsMutuallyExclusive("plain", "svg")
 	return cmd
 }
@@ -123,8 +122,8 @@ func (d *demo) record(ctx context.Context, path string) error {
 	if err := d.run(ctx); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, terminal.SVG(), 0o644); err != nil {
-		return fmt.Errorf("--svg: %w", err)
+	if err := (outFile{name: path, perm: 0o644, example: "demo.svg", renews: "<svg"}).write(terminal.SVG()); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(d.sys.Stdout, "wrote %s\nRemove what the demo made: rm -r %s\n", path, d.dir)
 	return err

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -19,12 +17,14 @@ func newMemoryExportCommand(sys System, opts *options) *cobra.Command {
 	var (
 		kinds  []string
 		asJSON bool
+		out    = outFile{perm: 0o600, example: "notes.md"}
 	)
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write entries and their history as Markdown, or JSON",
 		Long: `Write entries and their history as Markdown, which "rye-mcp memory import" reads, to a
-new file or to standard output. Read it before you give it to others.`,
+file or to standard output. A file that has other bytes is replaced with --overwrite
+alone. Read it before you give it to others.`,
 		Example: `  rye-mcp memory export notes.md
   rye-mcp memory export --kind decision > decisions.md`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
@@ -41,43 +41,37 @@ new file or to standard output. Read it before you give it to others.`,
 				if err != nil {
 					return err
 				}
-				var out bytes.Buffer
+				var made bytes.Buffer
 				if asJSON {
-					err = writeJSON(&out, entryListOf(all))
+					err = writeJSON(&made, entryListOf(all))
 				} else {
-					err = remembered.WriteMarkdown(&out, "What threads of "+filepath.Base(p.path)+" remember", all.Entries)
+					err = remembered.WriteMarkdown(&made, "What threads of "+filepath.Base(p.path)+" remember", all.Entries)
 				}
 				if err != nil {
 					return err
 				}
-				return writeNewFile(sys, args, out.Bytes(), len(all.Entries))
+				return exportEntries(sys, args, out, made.Bytes(), len(all.Entries))
 			})
 		}),
 	}
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only entries of this kind; repeat for more")
 	completeFlag(cmd, "kind", kindNames(memtools.Kinds()))
+	out.overwriteFlag(cmd)
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-// writeNewFile writes to a file that is not there yet, or to standard output.
-func writeNewFile(sys System, args []string, data []byte, entries int) error {
+// exportEntries writes to a file, or to standard output.
+func exportEntries(sys System, args []string, out outFile, data []byte, entries int) error {
 	if len(args) == 0 || args[0] == "-" {
 		_, err := sys.Stdout.Write(data)
 		return err
 	}
-	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the person names it
-	if errors.Is(err, fs.ErrExist) {
-		return &usageError{message: args[0] + " is there already", try: "another name, or rye-mcp memory export > " + args[0]}
-	}
-	if err != nil {
+	out.name = args[0]
+	if err := out.write(data); err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(sys.Stderr, "%d %s in %s\n", entries, verb(entries, "entry", "entries"), args[0])
+	_, err := fmt.Fprintf(sys.Stderr, "%d %s in %s\n", entries, verb(entries, "entry", "entries"), args[0])
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
@@ -53,7 +52,7 @@ something cannot be replayed.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&flags.update, "update", false, "make what differs the new expectation")
-	cmd.Flags().StringVar(&flags.junit, "junit", "", "write the results to this file too, as JUnit's XML")
+	cmd.Flags().StringVar(&flags.junit, "junit", "", "write the results to this file too, as JUnit's XML; a report that is there is replaced")
 	cmd.Flags().StringVar(&flags.trust, "trust", "", "fingerprint of a key whose recordings are replayed although you do not trust it")
 	jsonFlag(cmd, &flags.json)
 	return cmd
@@ -173,7 +172,11 @@ func (r *replayer) test(ctx context.Context, name string, flags testFlags) (reco
 	}
 	if result.Verdict = worst(result.Threads); update && result.Verdict == verdictDiffers {
 		result.Updated = true
-		return result, writeRecording(r.project, rec, file)
+		data, err := signedRecording(r.project, rec)
+		if err == nil {
+			err = writeWhole(file, data, 0o644)
+		}
+		return result, err
 	}
 	return result, nil
 }
@@ -277,5 +280,5 @@ func writeJUnit(file string, results []recordedTest) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(file, append([]byte(xml.Header), append(data, '\n')...), 0o644, renameio.WithTempDir(filepath.Dir(file)))
+	return outFile{name: file, perm: 0o644, example: "report.xml", renews: "<testsuite"}.write(append([]byte(xml.Header), append(data, '\n')...))
 }

@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
@@ -21,7 +19,7 @@ import (
 
 func newThreadsExportCommand(sys System, opts *options) *cobra.Command {
 	var (
-		out   string
+		out   = outFile{perm: 0o644, example: "NAME" + recording.Extension}
 		scope replay.Scope
 	)
 	cmd := &cobra.Command{
@@ -36,6 +34,10 @@ Only a thread that verifies is written. One that still runs is written up to its
 checkpoint; such a file can be replayed and not imported. The same thread gives the
 same bytes.
 
+A file that has other bytes is replaced with --overwrite alone. A recording that you
+want to hold what a directive does today is brought up to date by "rye-mcp test
+--update".
+
 Values of key variables and what looks like a key are taken out, and the folders of
 project and home are written as {project} and ~. Look into the file before you give
 it away all the same: nobody can know what else is a secret.`,
@@ -44,52 +46,52 @@ it away all the same: nobody can know what else is a secret.`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: shows(func(cmd *cobra.Command, args []string) error {
-			if out == "" {
+			if out.name == "" {
 				return &usageError{message: "name the file with --out", try: "rye-mcp threads export " + args[0] + " --out .ai/tests/NAME" + recording.Extension}
 			}
-			if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
-				return &usageError{message: fmt.Sprintf("%s is not a file", out), try: "--out " + filepath.Join(out, "NAME"+recording.Extension)}
+			if err := out.check(); err != nil {
+				return err
 			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
 				return exportThread(ctx, sys, p, id, scope, out)
 			})
 		}),
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
+	cmd.Flags().StringVarP(&out.name, "out", "o", "", "file to write; its folder is made")
+	out.overwriteFlag(cmd)
 	cmd.Flags().BoolVar(&scope.Chain, "chain", false, "with the threads that it continues, and that continue it")
 	cmd.Flags().BoolVar(&scope.Tree, "tree", false, "with all threads below")
 	return cmd
 }
 
-func exportThread(ctx context.Context, sys System, p *project, id thread.ID, scope replay.Scope, out string) error {
+func exportThread(ctx context.Context, sys System, p *project, id thread.ID, scope replay.Scope, out outFile) error {
 	r, err := recorderOf(sys, p).Record(ctx, id, scope)
 	if err != nil {
 		return err
 	}
-	if err := writeRecording(p, r, out); err != nil {
+	data, err := signedRecording(p, r)
+	if err == nil {
+		err = out.write(data)
+	}
+	if err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Taken())) {
 		_, _ = fmt.Fprintf(sys.Stderr, "%s taken out of %s\n", counted(r.Taken()[name], "secret"), name)
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "%s written to %s\n", counted(len(r.Manifest.Threads), "thread"), plain.Line(out))
+	_, err = fmt.Fprintf(sys.Stdout, "%s written to %s\n", counted(len(r.Manifest.Threads), "thread"), plain.Line(out.name))
 	return err
 }
 
-// writeRecording writes a recording, signed by the user, whole or not at all.
-func writeRecording(p *project, r *recording.Recording, out string) error {
+// signedRecording is the file of a recording, signed by the user.
+func signedRecording(p *project, r *recording.Recording) ([]byte, error) {
 	key, err := p.itemKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var b bytes.Buffer
-	if err := r.Write(&b, key); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(out, b.Bytes(), 0o644, renameio.WithTempDir(filepath.Dir(out)))
+	err = r.Write(&b, key)
+	return b.Bytes(), err
 }
 
 // recorderOf makes recordings of the threads of a project.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
@@ -24,7 +23,7 @@ import (
 )
 
 func newThreadsReceiptCommand(sys System, opts *options) *cobra.Command {
-	var out string
+	out := outFile{perm: 0o600, example: "receipt.json"}
 	cmd := &cobra.Command{
 		Use:   "receipt ID",
 		Short: "Write a signed summary of a thread that can be checked anywhere",
@@ -33,7 +32,8 @@ model, what it could do, its limits, what it and everything below it cost, how i
 ended, and where its transcript ends. Anybody who has it can check it, and a copy of
 the transcript, without the project: rye-mcp threads verify --receipt FILE.
 
-A thread that does not verify gets no receipt, nor does any that it is below.`,
+A thread that does not verify gets no receipt, nor does any that it is below. A file
+that has other bytes is replaced with --overwrite alone.`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: shows(func(cmd *cobra.Command, args []string) error {
@@ -43,15 +43,16 @@ A thread that does not verify gets no receipt, nor does any that it is below.`,
 					return err
 				}
 				sealed = append(sealed, '\n')
-				if out == "" {
+				if out.name == "" {
 					_, err := sys.Stdout.Write(sealed)
 					return err
 				}
-				return renameio.WriteFile(out, sealed, 0o600)
+				return out.write(sealed)
 			})
 		}),
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write to this file instead of standard output")
+	cmd.Flags().StringVarP(&out.name, "out", "o", "", "write to this file instead of standard output; its folder is made")
+	out.overwriteFlag(cmd)
 	return cmd
 }
 

@@ -66,10 +66,19 @@ func Parse(text string) (URL, error) {
 	if reason == "" {
 		reason = check(u)
 	}
+	if reason == "" && hasSecret(u, masked) {
+		reason = "has " + masked + " in the place of a password: that is how addresses are shown, leave it out"
+	}
 	if reason != "" {
 		return bad("%s", reason)
 	}
 	return URL{parsed: u}, nil
+}
+
+// hasSecret reports whether one of the secrets of an address is a text.
+func hasSecret(u *url.URL, text string) bool {
+	password, _ := u.User.Password()
+	return password == text || slices.ContainsFunc(secretParameters, func(name string) bool { return u.Query().Get(name) == text })
 }
 
 // parse reads what follows the scheme. Several hosts with a port each, which libpq takes,
@@ -208,6 +217,25 @@ func (u URL) String() string {
 		}
 	}
 	return strings.ReplaceAll(shown.String(), url.QueryEscape(masked), masked)
+}
+
+// SamePlace reports whether two addresses are of one database, for one user, whatever their
+// secrets are.
+func (u URL) SamePlace(other URL) bool { return u.withoutSecrets() == other.withoutSecrets() }
+
+func (u URL) withoutSecrets() string {
+	if u.parsed == nil {
+		return Local
+	}
+	bare, query := *u.parsed, u.parsed.Query()
+	if bare.User != nil {
+		bare.User = url.User(bare.User.Username())
+	}
+	for _, name := range secretParameters {
+		query.Del(name)
+	}
+	bare.RawQuery = query.Encode()
+	return bare.String()
 }
 
 // GoString is String: %#v shows no more.

@@ -46,6 +46,8 @@ func TestParseBad(t *testing.T) {
 		"host=db user=me":                         "space",
 		"db.example/rye":                          "no URL",
 		"mysql://db/secret7":                      "scheme",
+		"postgres://me:********@db/rye":           "in the place of a password",
+		"postgres://db/rye?password=********":     "in the place of a password",
 		"sqlite:///secret7":                       "scheme",
 		"langgraph+http://secret7:2024":           "mirrored",
 		"langgraph+https://secret7":               "mirrored",
@@ -116,6 +118,28 @@ func TestWithPassword(t *testing.T) {
 	}
 	if with := (storeurl.URL{}).WithPassword("x"); !with.IsLocal() {
 		t.Errorf("got %s", with)
+	}
+}
+
+// TestSamePlace: a secret makes no other place of an address, anything else does.
+func TestSamePlace(t *testing.T) {
+	t.Parallel()
+	const of = "postgres://me:pw@db/rye?sslmode=disable"
+	for text, want := range map[string]bool{
+		of: true, "postgres://me@db/rye?sslmode=disable": true, "postgres://me@db/rye?password=x&sslmode=disable": true,
+		"postgres://db/rye?sslmode=disable": false, "postgres://me@db/other?sslmode=disable": false, "postgres://me@db/rye": false, "local": false,
+	} {
+		u, err := storeurl.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := storeurl.Parse(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at.SamePlace(u) != want || u.SamePlace(at) != want || !u.SamePlace(u) {
+			t.Errorf("%s: the same place is %v, want %v", text, !want, want)
+		}
 	}
 }
 

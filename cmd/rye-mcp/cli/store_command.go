@@ -14,8 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
-	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -29,6 +27,7 @@ func newStoreCommand(sys System, opts *options) *cobra.Command {
 		Long: `Threads are kept on this machine, in a SQLite database of each project, or on a
 PostgreSQL server that several machines share: "rye-mcp help postgres".`,
 		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newStoreStatusCommand(sys, opts), newStoreCheckCommand(sys, opts), newStoreMigrateCommand(sys, opts))
 	return cmd
@@ -317,14 +316,6 @@ func rowFindings(ctx context.Context, p *project) []finding {
 
 // threadStore says where threads are kept, for doctor.
 func (d *doctor) threadStore(ctx context.Context) []finding { return d.storeFindings(ctx, false) }
-
-// notSet says where the settings do not lead yet.
-func notSet(to site) string {
-	if to.shared() {
-		return fmt.Sprintf("rye-mcp config set --user %s store.url %q makes it so for every project; or %s in the environment", config.StoreSettings, to.url, storeurl.Variable)
-	}
-	return fmt.Sprintf("rye-mcp config set --user %s store.url %s", config.StoreSettings, storeurl.Local)
-}
 
 // keptElsewhere reports whether threads are kept by a server.
 func (d *doctor) keptElsewhere(ctx context.Context) bool {

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +11,40 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
+
+// TestNextOfMigrate: what is to be done after a move is told as it was typed, and only where
+// the settings lead elsewhere, whatever the password comes from.
+func TestNextOfMigrate(t *testing.T) {
+	t.Parallel()
+	const to = "postgres://rye@db.example/rye"
+	const set = "rye-mcp config set --user store store.url"
+	for name, test := range map[string]struct {
+		settings string
+		env      map[string]string
+		to, want string
+	}{
+		"nothing is set":            {"{project: team/app}", map[string]string{"PGPASSWORD": "hunter2"}, to, set + ` "` + to + `" makes it so`},
+		"it is set":                 {"{project: team/app, url: '" + to + "'}", map[string]string{"PGPASSWORD": "hunter2"}, to, ""},
+		"it is set, with a command": {"{project: team/app, url: '" + to + "', password_command: [echo, hunter2]}", nil, to, ""},
+		"another is set":            {"{project: team/app, url: 'postgres://rye@old.example/rye'}", nil, to, set},
+		"back, and it is set":       {"{project: team/app, url: '" + to + "'}", nil, "local", set + " local"},
+		"back, and nothing is set":  {"{project: team/app}", nil, "local", ""},
+	} {
+		dir := realDir(t)
+		folder := filepath.Join(dir, ".ai", "config", "agent")
+		noError(t, os.MkdirAll(folder, 0o700))
+		noError(t, os.WriteFile(filepath.Join(folder, "store.yaml"), []byte("store: "+test.settings+"\n"), 0o600))
+		env := map[string]string{"USER_SPACE": dir, "PATH": os.Getenv("PATH")}
+		maps.Copy(env, test.env)
+		m := migration{sys: testSystem(dir, env).takingStore(), to: test.to}
+		m.sys.store.flag = "postgres://rye@flag.example/rye" // is not a setting
+		_, target, err := m.sites(t.Context(), dir)
+		noError(t, err)
+		if got := m.notSet(t.Context(), dir, target); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || strings.Contains(got, "***") || strings.Contains(got, "hunter2") {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
 
 // TestServerFindings: what is to be said of a server is said, and nothing of a sound one.
 func TestServerFindings(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
 func newStoreMigrateCommand(sys System, opts *options) *cobra.Command {
@@ -105,7 +107,7 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 	told, err := m.move(ctx, from, to)
 	done.Content, done.Records, done.Items, done.Memory, done.Kept = told.Content, told.Records, told.Items, told.Memory, told.Kept
 	if err == nil && !m.dryRun {
-		done.Next = notSet(target)
+		done.Next = m.notSet(ctx, dir, target)
 	}
 	return done, err
 }
@@ -170,13 +172,32 @@ func (m migration) sites(ctx context.Context, dir string) (source, target site, 
 	if target, err = siteOf(ctx, wish, roots); err != nil {
 		return source, target, err
 	}
-	if target.url.Secret() != source.url.Secret() {
+	if !target.url.SamePlace(source.url) {
 		return source, target, nil
 	}
 	if !target.shared() {
 		return source, target, &usageError{message: "the threads are there already: " + source.url.String(), try: "rye-mcp store status"}
 	}
-	return site{}, target, nil // the setting was made first: those of this machine are to come after it
+	return site{}, source, nil // the setting was made first: those of this machine are to come after it
+}
+
+// notSet says how the settings are made to lead where the threads are now; empty: they do.
+func (m migration) notSet(ctx context.Context, dir string, target site) string {
+	settings := m.sys
+	if m.sys.store != nil {
+		settings.store = &storeWish{env: m.sys.store.env}
+	}
+	user, err := userSpace(m.sys)
+	if err == nil {
+		if at, err := siteOf(ctx, settings, spacesOf(dir, user)); err == nil && at.url.SamePlace(target.url) {
+			return ""
+		}
+	}
+	set := fmt.Sprintf("rye-mcp config set --user %s store.url ", config.StoreSettings)
+	if !target.shared() {
+		return set + storeurl.Local
+	}
+	return fmt.Sprintf("%s%q makes it so for every project; or %s in the environment", set, m.to, storeurl.Variable)
 }
 
 // open puts the project together around one of the two stores.

@@ -51,7 +51,8 @@ func Fault(err error) *tool.Fault {
 	case errors.As(err, &tooMuch):
 		return overrideFault(tooMuch)
 	case errors.As(err, &noProvider), errors.As(err, &noModel):
-		return tool.Faultf(tool.CodeNoProvider, "%w", err)
+		return tool.Faultf(tool.CodeNoProvider, "%w", err).
+			WithTry("export ANTHROPIC_API_KEY=…, or rye-mcp config set --user agent provider.default NAME; rye-mcp models shows which there are")
 	case errors.As(err, &noKey):
 		return tool.Faultf(tool.CodeNoProvider, "%w", err).WithHint("tell the person, or choose a model of another provider").WithTry("%s", noKey.Try())
 	case errors.As(err, new(*thread.DeletedError)):

@@ -202,5 +202,6 @@ func leftover(err error) error {
 func notEnded(id thread.ID, state thread.State) error {
 	return tool.Faultf(tool.CodeConflict, "thread %s is %s; only threads that have ended are deleted", id, state).
 		With("thread_id", id).With("status", state).
-		WithHint("wait_threads or cancel_thread, or delete_thread with force, which stops it first")
+		WithHint("wait_threads or cancel_thread, or delete_thread with force, which stops it first").
+		WithTry("rye-mcp threads wait %[1]s, or rye-mcp threads delete %[1]s --force, which stops it first", id)
 }

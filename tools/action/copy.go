@@ -59,6 +59,9 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	return done, nil
 }
 
+// SourceHint says what to do about an item that is there already.
+const SourceHint = "Give source to copy the item of another space."
+
 // OverwriteHint says what to do about an item that exists.
 const OverwriteHint = "overwrite: true replaces it and keeps it beside the copy."
 
@@ -100,7 +103,7 @@ func (a *Actions) mayCopy(c Caller, found *resolve.Found, space item.Space) erro
 	switch {
 	case found.Space == space:
 		return tool.Faultf(tool.CodeBadArguments, "%s %q comes from the %s space already", found.Kind, found.ID, space).
-			WithHint("Give source to copy the item of another space.")
+			WithHint("%s", SourceHint)
 	case a.dirOf(space) == "":
 		return tool.Faultf(tool.CodeUnsupported, "there is no %s space", space)
 	case space == item.User && c.InThread:

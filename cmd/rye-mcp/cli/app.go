@@ -101,11 +101,11 @@ func Main(sys System, args []string) int {
 	defer stop()
 	root := rootFor(sys, args)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	return report(sys, err)
+	return report(sys, err, cmd.CommandPath()+" --help")
 }
 
 // exitError ends the program with a code; what there was to say has been said.
@@ -122,8 +122,8 @@ type usageError struct {
 func (e *usageError) Error() string { return e.message }
 
 // report tells a person what went wrong and what to try, and chooses the exit
-// code.
-func report(sys System, err error) int {
+// code. Help is what to try where nothing better is known.
+func report(sys System, err error, help string) int {
 	w := sys.Stderr
 	var (
 		exit  exitError
@@ -133,7 +133,7 @@ func report(sys System, err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		say(w, usage.message, usage.try)
+		say(w, usage.message, cmp.Or(usage.try, help))
 		return exitUsage
 	case errors.Is(err, thread.ErrCancelled), errors.Is(err, context.Canceled):
 		say(w, "interrupted", "")
@@ -143,7 +143,7 @@ func report(sys System, err error) int {
 	if f.Try != "" && belowThread(sys) { // a model reads this
 		f.Try = ""
 	}
-	say(w, f.Message, advice(f))
+	say(w, f.Message, cmp.Or(advice(f), help))
 	return exitFailure
 }
 

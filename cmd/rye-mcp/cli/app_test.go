@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"strings"
@@ -35,14 +36,40 @@ func TestReport(t *testing.T) {
 		{"inputs", wrongInput, 1, "Error: bad\nTry:   --input to=INTEGER --input by=STRING\n"},
 		{"hint", tool.Faultf(tool.CodeNoKey, "no key").WithHint("make one"), 1, "Error: no key\nTry:   make one\n"},
 		{"for people", tool.Faultf(tool.CodeNoKey, "no key").WithHint("tell the person").WithTry("make one"), 1, "Error: no key\nTry:   make one\n"},
-		{"other", errors.New("disk full"), 1, "Error: disk full\n"},
-		{"hostile", errors.New("disk \x1b[31mfull"), 1, "Error: disk ␛[31mfull\n"},
-		{"joined", errors.Join(errors.New("disk full"), nil), 1, "Error: disk full\n"},
+		{"other", errors.New("disk full"), 1, "Error: disk full\nTry:   x --help\n"},
+		{"hostile", errors.New("disk \x1b[31mfull"), 1, "Error: disk ␛[31mfull\nTry:   x --help\n"},
+		{"joined", errors.Join(errors.New("disk full"), nil), 1, "Error: disk full\nTry:   x --help\n"},
 	}
 	for _, tt := range tests {
 		var w bytes.Buffer
-		if code := report(System{Stderr: &w, Getenv: os.Getenv}, tt.err); code != tt.code || w.String() != tt.text {
+		if code := report(System{Stderr: &w, Getenv: os.Getenv}, tt.err, "x --help"); code != tt.code || w.String() != tt.text {
 			t.Errorf("%s: code %d, %q; want %d, %q", tt.name, code, w.String(), tt.code, tt.text)
+		}
+	}
+}
+
+// TestEveryErrorHasAdvice holds what the guides promise: whatever is wrong with a command
+// line, the next thing to try is told.
+func TestEveryErrorHasAdvice(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"xyzzy", "--nosuch", "store xyzzy", "threads xyzzy", "memory xyzzy", "items xyzzy", "keys xyzzy", "mcp xyzzy", "config xyzzy", "hooks xyzzy", "langgraph xyzzy",
+		"run nosuch", "run nosuch --limit foo=1", "run nosuch --input x", "threads list --older-than 3x", "threads list --status foo", "threads list --limit 0",
+		"threads cost --since foo", "threads cost --by foo", "threads map nosuch --items /nonexist", "threads handoff x --summary /nonexist", "threads approve x --raise foo=3",
+		"threads watch --since 3x", "threads wait x --timeout 1", "threads verify --receipt /nonexist", "threads receipt x", "threads export x", "threads import /nonexist",
+		"threads cleanup --older-than 3x", "memory import /nonexist", "memory edit KEY --kind foo", "memory export /nonexist/x", "models --provider nosuch", "models a b",
+		"keys trust nosuch", "config set agent threads.max_running abc", "config set nosuch a b", "mcp discover nosuch", "items copy nosuch --to foo", "items show nosuch",
+		"replay nosuch", "test --junit /nonexist/x.xml", "sign nosuch", "validate nosuch", "help nosuch", "trust /nonexist",
+	} {
+		dir := realDir(t)
+		var said bytes.Buffer
+		sys := testSystem(dir, map[string]string{"USER_SPACE": dir})
+		sys.Stdin, sys.Stdout, sys.Stderr = strings.NewReader(""), io.Discard, &said
+		if code := Main(sys, append([]string{"--project", dir}, strings.Fields(line)...)); code == exitOK {
+			t.Errorf("%s: succeeds", line)
+		}
+		if text := said.String(); !strings.Contains(text, "Error: ") || !strings.Contains(text, "\nTry:   ") {
+			t.Errorf("%s: %q", line, text)
 		}
 	}
 }

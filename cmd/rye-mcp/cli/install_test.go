@@ -91,7 +91,7 @@ func (w *workshop) install(args ...string) string {
 	root := newRoot(w.sys)
 	root.SetArgs(append([]string{"install"}, args...))
 	if err := root.ExecuteContext(context.Background()); err != nil {
-		report(w.sys, err)
+		report(w.sys, err, "x --help")
 		return w.out.String()
 	}
 	return ""

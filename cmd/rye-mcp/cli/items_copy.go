@@ -82,8 +82,13 @@ func copyItem(ctx context.Context, sys System, opts options, r action.FetchReque
 
 // overwriteFault names the flag for what a model is told to give.
 func overwriteFault(err error) error {
-	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Hint == action.OverwriteHint {
-		return f.WithHint("--overwrite, which keeps it beside the copy")
+	f, ok := errors.AsType[*tool.Fault](err)
+	switch {
+	case !ok:
+	case f.Hint == action.OverwriteHint:
+		return f.WithTry("--overwrite, which keeps it beside the copy")
+	case f.Hint == action.SourceHint:
+		return f.WithTry("--space user or --space system copies the item of another space")
 	}
 	return err
 }

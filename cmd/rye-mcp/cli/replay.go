@@ -101,7 +101,7 @@ func cannotReplay(sys System, err error) error {
 	if errors.As(err, new(*usageError)) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	_ = report(sys, err)
+	_ = report(sys, err, "rye-mcp replay --help")
 	return exitError{code: exitCannotReplay}
 }
 

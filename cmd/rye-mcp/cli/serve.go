@@ -70,7 +70,7 @@ are refused. Threads go on when the server ends.`,
 	flags.Var(&web.page, "page", "the page at /: on, read-only or off")
 	completeFlag(cmd, "page", pageModes)
 	flags.IntVar(&web.sessions, "max-sessions", 256, "how many clients may have a session at once")
-	flags.DurationVar(&web.timeout, "session-timeout", 30*time.Minute, "end a session that was not used for so long")
+	flags.Var(asDuration(&web.timeout, 30*time.Minute), "session-timeout", "end a session that was not used for so long")
 	return cmd
 }
 

@@ -69,7 +69,7 @@ up before that.`,
 	f.Float64Var(&flags.maxSpend, "max-spend", 0, "US dollars for all items together (default: the limits of the directive, once for each item)")
 	f.StringVar(&flags.requestKey, "request-key", "", "a name for this list: with it, what another has completed is not used")
 	f.StringVar(&flags.model, "model", "", "provider/model, model or tier instead of the directive's")
-	f.DurationVar(&flags.timeout, "timeout", 0, "longest wait, such as 90s or 10m; 0 only starts the set (default: no bound)")
+	f.Var(asDuration(&flags.timeout, 0), "timeout", "longest wait, such as 90s or 10m; 0 only starts the set (default: no bound)")
 	jsonFlag(cmd, &flags.json)
 	completeWith(cmd, "model", complete.models)
 	return cmd

@@ -52,7 +52,7 @@ time was up before that.`,
 	}
 	cmd.ValidArgsFunction = completer{sys: sys, opts: opts}.threads
 	cmd.Flags().BoolVar(&flags.any, "any", false, "until one has ended instead of all")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "longest wait, such as 90s or 10m; 0 looks once (default: no bound)")
+	cmd.Flags().Var(asDuration(&flags.timeout, 0), "timeout", "longest wait, such as 90s or 10m; 0 looks once (default: no bound)")
 	jsonFlag(cmd, &flags.json)
 	return cmd
 }

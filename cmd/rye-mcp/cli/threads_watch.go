@@ -61,7 +61,7 @@ error and ends with code 2; with 0 when none works, or when another watches alre
 	cmd.Flags().BoolVar(&flags.mine, "mine", false, "only threads that the program which runs this command has started over MCP, and those below them")
 	cmd.Flags().BoolVar(&flags.children, "children", false, "also when threads end that other threads have started")
 	cmd.Flags().BoolVar(&flags.once, "once", false, "as a hook: the first of --mine only, on standard error, with code 2")
-	cmd.Flags().DurationVar(&flags.since, "since", 0, "begin with what came to pass so long ago, such as 10m or 8h (default: now)")
+	cmd.Flags().Var(asDuration(&flags.since, 0), "since", "begin with what came to pass so long ago, such as 10m or 8h (default: now)")
 	jsonFlag(cmd, &flags.json)
 	return cmd
 }

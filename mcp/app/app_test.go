@@ -85,8 +85,10 @@ var errNoProject = errors.New("no project is open")
 func (noProjects) Project(context.Context, string) (*handler.Project, error) {
 	return nil, errNoProject
 }
-func (noProjects) Holding(context.Context, []thread.ID) *handler.Project { return nil }
-func (noProjects) Several() bool                                         { return false }
+func (noProjects) Holding(context.Context, []thread.ID, func(string) bool) *handler.Project {
+	return nil
+}
+func (noProjects) Several() bool { return false }
 
 // exchange sends lines to a server that has the app, and returns what it answers, by id.
 func exchange(t *testing.T, capabilities string, lines ...string) map[string]json.RawMessage {

@@ -66,9 +66,9 @@ func (p *Project) newsFor(call server.Call) func(context.Context, any) json.Mars
 // else the client's single root, else the working directory.
 type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
-	// Holding returns the one open project that has all of some threads, none of which
-	// may be named; nil where no project has, or several have.
-	Holding(ctx context.Context, ids []thread.ID) *Project
+	// Holding returns the one open project that has all of some threads, of those that
+	// visited tells by their paths; nil where none has, several have, or no thread is named.
+	Holding(ctx context.Context, ids []thread.ID, visited func(path string) bool) *Project
 	// Several reports whether calls may have to name their project: else clients
 	// are not told that they can.
 	Several() bool
@@ -100,10 +100,12 @@ func open(ctx context.Context, projects Projects, call server.Call) (*Project, e
 	return p, err
 }
 
-// openFor finds the project of a call of an operation.
-func openFor(ctx context.Context, projects Projects, call server.Call, e operation.Entry, args json.RawMessage) (*Project, error) {
-	if call.Common[projectPath] == "" && projects.Several() && findsProject(e) {
-		if p := projects.Holding(ctx, threadsNamed(args)); p != nil {
+// openFor finds the project of a call of an operation. Only ids of threads may lead to
+// another project than that of [Projects.Project], and to none that the client has not
+// been in: what is about all threads of a project is never moved to another one.
+func openFor(ctx context.Context, projects Projects, call server.Call, ids []thread.ID) (*Project, error) {
+	if call.Common[projectPath] == "" && len(ids) > 0 && projects.Several() {
+		if p := projects.Holding(ctx, ids, call.Visited); p != nil {
 			p.heard(call)
 			return p, nil
 		}
@@ -142,29 +144,14 @@ func add[In, Out any](
 	})
 }
 
-// threadsNamed are the threads that the arguments of an operation name.
-func threadsNamed(args json.RawMessage) []thread.ID {
-	var named struct {
-		ThreadID  thread.ID   `json:"thread_id"`
-		ThreadIDs []thread.ID `json:"thread_ids"`
-	}
-	if json.Unmarshal(args, &named) != nil {
-		return nil // the operation says what is wrong with them
-	}
-	if named.ThreadID != "" {
-		return append(named.ThreadIDs, named.ThreadID)
-	}
-	return named.ThreadIDs
-}
-
-// findsProject reports whether the project of a call is found by the threads that it
-// names, or is the only one that is open. What starts threads is told its project.
+// findsProject reports whether clients are not told that an operation takes
+// project_path: the threads that it names lead there, or hardly any client works in
+// several projects when it asks for this, and the refusal names the argument.
 func findsProject(e operation.Entry) bool {
 	return e.NamesThreads || e.Group == operation.Admin || e.Effect.Has(operation.ReadOnly)
 }
 
-// addOperation registers the tool of an operation on threads. Clients are not told of
-// project_path where it can be found.
+// addOperation registers the tool of an operation on threads.
 func addOperation(s *server.Server, projects Projects, e operation.Entry) {
 	without := untold(projects, e.Untold...)
 	if findsProject(e) {
@@ -176,15 +163,15 @@ func addOperation(s *server.Server, projects Projects, e operation.Entry) {
 		Bind: func(schema json.RawMessage) func(context.Context, server.Call, json.RawMessage) (any, error) {
 			decode := e.Decoder(func() (json.RawMessage, error) { return schema, nil })
 			return func(ctx context.Context, call server.Call, args json.RawMessage) (any, error) {
-				run, err := decode(args)
+				decoded, err := decode(args)
 				if err != nil {
 					return nil, err
 				}
-				p, err := openFor(ctx, projects, call, e, args)
+				p, err := openFor(ctx, projects, call, decoded.Threads)
 				if err != nil {
 					return nil, err
 				}
-				return run(ctx, p.Control, caller(p, call))
+				return decoded.Run(ctx, p.Control, caller(p, call))
 			}
 		},
 	})

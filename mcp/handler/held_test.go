@@ -21,7 +21,7 @@ type manyProjects struct {
 
 func (manyProjects) Several() bool { return true }
 
-func (m manyProjects) Holding(_ context.Context, ids []thread.ID) *Project {
+func (m manyProjects) Holding(_ context.Context, ids []thread.ID, _ func(string) bool) *Project {
 	if len(ids) == 1 && ids[0] == m.holds {
 		return m.project
 	}
@@ -46,6 +46,8 @@ func TestProjectByThread(t *testing.T) {
 	}{
 		{"get_status", args{"thread_id": "held-1"}, `"code":"not_found"`}, // the project was asked
 		{"cancel_thread", args{"thread_ids": []string{"held-1"}}, `"code":"not_found"`},
+		{"get_status", args{"id": "held-1"}, `"code":"not_found"`}, // under another name of the argument
+		{"cancel_thread", args{"ids": "held-1"}, `"code":"not_found"`},
 		{"get_status", args{"thread_id": "other-1"}, `"code":"no_project"`},
 		{"list_threads", args{}, `"code":"no_project"`}, // several are open
 		{"map_threads", args{"directive": "greet", "items": []any{map[string]any{}}}, `"code":"no_project"`},

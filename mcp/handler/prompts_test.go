@@ -131,7 +131,7 @@ type lost struct{ err error }
 
 func (lost) Several() bool { return false }
 
-func (lost) Holding(context.Context, []thread.ID) *Project { return nil }
+func (lost) Holding(context.Context, []thread.ID, func(string) bool) *Project { return nil }
 
 func (l lost) Project(context.Context, string) (*Project, error) { return nil, l.err }
 

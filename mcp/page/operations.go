@@ -45,7 +45,7 @@ func (p *Page) call(ctx context.Context, c *call) (any, error) {
 	if !slices.Contains(offered(table), name) {
 		return nil, refuse(http.StatusNotFound, tool.CodeNotFound, "the page has no operation %q", clip(name))
 	}
-	run, err := table.Decode(name, c.body)
+	call, err := table.Decode(name, c.body)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (p *Page) call(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, project.Control, c.caller(project))
+	return call.Run(ctx, project.Control, c.caller(project))
 }
 
 // maxNamed is how many threads the log names of one call.

@@ -32,6 +32,7 @@ type session struct {
 	logLevel    mcp.LoggingLevel     // it asked for; "": nothing is told
 	mute        bool                 // it declares roots and does not answer
 	formless    bool                 // it declares elicitation and does not know it
+	visited     map[string]bool      // places that its calls have named
 	sent        int                  // requests to the client so far
 	waiting     map[string]*question // those without a response, by the key of their id
 }
@@ -134,6 +135,22 @@ func (s *session) setMute() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mute = true
+}
+
+// visit notes a place that a call has named.
+func (s *session) visit(place string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.visited == nil {
+		s.visited = map[string]bool{}
+	}
+	s.visited[place] = true
+}
+
+func (s *session) hasVisited(place string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.visited[place]
 }
 
 func (s *session) SessionID() string { return s.id }

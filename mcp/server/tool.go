@@ -100,6 +100,9 @@ type Call struct {
 	// answer tells those that no answer of this server has told; list is called for
 	// the first answer about a place, and for answers with warnings. Never nil.
 	Notices func(place string, list func() []string)
+	// Visited reports whether a call of this client has named a place in Notices. A
+	// client without a session may have been anywhere.
+	Visited func(place string) bool
 	// News names what the client is told beside the answer, in its member ended_since:
 	// tell is called when the answer is made, with the result of the handler, or nil for
 	// a failure, and returns nil when there is nothing. It says little: no answer is cut
@@ -219,20 +222,28 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 func callFrom(ctx context.Context) Call {
 	now := answeringFrom(ctx)
 	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx), Common: now.common, Room: now.room, Notices: now.notice, News: now.tells}
+	call.Visited = func(string) bool { return true }
 	if r := requestFrom(ctx); r != nil {
 		call.Progress = r.report
 		call.RequestID = r.msg.id.String()
 		call.Session.HearsProgress = r.hearsProgress()
 	}
 	call.Session.Protocol = mcpserver.RequestProtocolVersion(ctx)
-	session := mcpserver.ClientSessionFromContext(ctx)
-	if session == nil {
+	client := mcpserver.ClientSessionFromContext(ctx)
+	if client == nil {
 		return call
 	}
-	call.Session.ID = session.SessionID()
-	if known, ok := session.(mcpserver.SessionWithClientInfo); ok {
-		client := known.GetClientInfo()
-		call.Session.Client, call.Session.ClientVersion = client.Name, client.Version
+	call.Session.ID = client.SessionID()
+	if s, ok := client.(*session); ok && !mcp.IsModernProtocol(call.Session.Protocol) {
+		call.Visited = s.hasVisited
+		call.Notices = func(place string, list func() []string) {
+			s.visit(place)
+			now.notice(place, list)
+		}
+	}
+	if known, ok := client.(mcpserver.SessionWithClientInfo); ok {
+		info := known.GetClientInfo()
+		call.Session.Client, call.Session.ClientVersion = info.Name, info.Version
 	}
 	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.ClientInfo != nil { // that of a request without a session
 		call.Session.Client, call.Session.ClientVersion = info.ClientInfo.Name, info.ClientInfo.Version

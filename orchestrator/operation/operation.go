@@ -16,6 +16,7 @@ import (
 	"reflect"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -64,7 +65,10 @@ const (
 func (e Effect) Has(some Effect) bool { return e&some == some }
 
 // Call is an operation with its parameters decoded.
-type Call func(ctx context.Context, c *control.Controller, by action.Caller) (any, error)
+type Call struct {
+	Threads []thread.ID // that the parameters name as what the call is about
+	Run     func(ctx context.Context, c *control.Controller, by action.Caller) (any, error)
+}
 
 // Entry is an operation in the table, whatever its types.
 type Entry struct {
@@ -110,15 +114,32 @@ func namesThreads(input reflect.Type) bool {
 	return false
 }
 
+// threadsIn are the threads that an input names, in the fields of [namesThreads].
+func threadsIn(input reflect.Value) (ids []thread.ID) {
+	for i := range input.NumField() {
+		switch f := input.Type().Field(i); f.Tag.Get("json") {
+		case "thread_id":
+			ids = append(ids, input.Field(i).Interface().(thread.ID)) //nolint:forcetypeassert // TestNamedThreads looks at every operation
+		case "thread_ids":
+			ids = append(ids, input.Field(i).Interface().([]thread.ID)...) //nolint:forcetypeassert // as above
+		case "":
+			if f.Anonymous {
+				ids = append(ids, threadsIn(input.Field(i))...)
+			}
+		}
+	}
+	return ids
+}
+
 func (o Operation[In, Out]) decoder(schema func() (json.RawMessage, error)) func(json.RawMessage) (Call, error) {
 	decode := tool.Decoder[In](o.Name, schema)
 	return func(params json.RawMessage) (Call, error) {
 		in, err := decode(params)
 		if err != nil {
-			return nil, err
+			return Call{}, err
 		}
-		return func(ctx context.Context, c *control.Controller, by action.Caller) (any, error) {
+		return Call{Threads: threadsIn(reflect.ValueOf(in)), Run: func(ctx context.Context, c *control.Controller, by action.Caller) (any, error) {
 			return o.Run(ctx, c, by, in)
-		}, nil
+		}}, nil
 	}
 }

@@ -59,9 +59,9 @@ func (t *Table) Decode(name string, params json.RawMessage) (Call, error) {
 	if !known {
 		f := tool.Faultf(tool.CodeBadArguments, "operation %.80q is not known", name).With("valid_operations", t.Names())
 		if near := tool.Nearest(name, t.Names()); near != "" {
-			return nil, f.WithHint("Did you mean %s?", near)
+			return Call{}, f.WithHint("Did you mean %s?", near)
 		}
-		return nil, f.WithHint("Call again with one of valid_operations.")
+		return Call{}, f.WithHint("Call again with one of valid_operations.")
 	}
 	return decode(params)
 }
@@ -94,5 +94,5 @@ func (a Actions) Operate(ctx context.Context, by action.Caller, name string, par
 	if err != nil {
 		return nil, err
 	}
-	return call(ctx, a.Controller, by)
+	return call.Run(ctx, a.Controller, by)
 }

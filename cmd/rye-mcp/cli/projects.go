@@ -131,9 +131,15 @@ func (ps *projects) offered(p *project) *handler.Project {
 }
 
 // Holding implements [handler.Projects].
-func (ps *projects) Holding(ctx context.Context, ids []thread.ID) *handler.Project {
+func (ps *projects) Holding(ctx context.Context, ids []thread.ID, visited func(path string) bool) *handler.Project {
+	if len(ids) == 0 {
+		return nil // any project has all of no threads
+	}
 	var found *project
 	for _, p := range ps.opened() {
+		if !visited(p.path) {
+			continue
+		}
 		known, err := p.control.Threads.Store.Known(ctx, ids)
 		if err != nil || slices.ContainsFunc(ids, func(id thread.ID) bool { return !known[id] }) {
 			continue

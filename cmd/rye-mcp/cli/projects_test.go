@@ -11,11 +11,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -208,12 +212,65 @@ func TestProjectOfThreads(t *testing.T) {
 		{nil, ""}, // both
 	} {
 		got := ""
-		if p := ps.Holding(t.Context(), test.ids); p != nil {
+		if p := ps.Holding(t.Context(), test.ids, func(string) bool { return true }); p != nil {
 			got = filepath.Base(p.Path)
 		}
 		if got != test.want {
 			t.Errorf("%v are in %q, want %q", test.ids, got, test.want)
 		}
+	}
+}
+
+// An operation that names no thread is about the project of its client, whichever
+// others are open, and threads lead a client to projects alone that it has been in.
+func TestProjectOfAnOperation(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	here, there := makeDir(t, base, "here"), makeDir(t, base, "there")
+	home := makeDir(t, base, "home")
+	sys := testSystem(base, map[string]string{"USER_SPACE": home, "RYE_CACHE_DIR": home})
+	s := server.New(server.Options{Version: "test", MapError: action.Fault, OutputSchemas: true})
+	ps, err := newProjects(sys, "", nil, zerolog.Nop(), s.Roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ps.close)
+	handler.Register(s, ps, handler.Groups(), operation.All())
+	url := servertest.Serve(t, s, server.HTTPOptions{})
+	first, second, rootless := servertest.Connect(t, url, servertest.WithRoots(there)), servertest.Connect(t, url, servertest.WithRoots(here)), servertest.Connect(t, url)
+
+	p, err := ps.Project(t.Context(), there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := store.NewThread{ID: "there-1", Run: thread.NewRun(), Kind: thread.KindDirective, Directive: "work", Now: sys.Now()}
+	if _, _, err := p.Control.Threads.Store.Register(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	all, one := map[string]any{"max_bytes": 500}, map[string]any{"thread_id": "there-1"}
+	sweep := map[string]any{"older_than": "0s", "confirm": true}
+	for _, call := range []struct {
+		client *servertest.Client
+		tool   string
+		args   map[string]any
+		want   string
+	}{
+		{first, "list_threads", all, `there-1`},
+		{second, "list_threads", all, `"count":0`},
+		{second, "cleanup_threads", sweep, `"success":true`},
+		{rootless, "list_threads", all, `"code":"no_project"`},
+		{rootless, "cleanup_threads", sweep, `"code":"no_project"`},
+		{rootless, "delete_thread", one, `"code":"no_project"`},
+		{rootless, "list_threads", map[string]any{"project_path": there}, `there-1`},
+		{rootless, "get_status", one, `"thread_id":"there-1"`}, // it has been there
+		{rootless, "list_threads", all, `"code":"no_project"`},
+	} {
+		if r := call.client.Call(call.tool, call.args); !strings.Contains(string(r.JSON), call.want) {
+			t.Errorf("%s %v: %s, want %s", call.tool, call.args, r.JSON, call.want)
+		}
+	}
+	if known, err := p.Control.Threads.Store.Known(t.Context(), []thread.ID{"there-1"}); err != nil || !known["there-1"] {
+		t.Errorf("the thread is gone: %v", err)
 	}
 }
 

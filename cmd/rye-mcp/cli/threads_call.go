@@ -82,7 +82,7 @@ func callOperation(
 	if err != nil {
 		return err
 	}
-	answer, err := call(ctx, p.control, callerOf(sys, p))
+	answer, err := call.Run(ctx, p.control, callerOf(sys, p))
 	if err != nil {
 		return err
 	}

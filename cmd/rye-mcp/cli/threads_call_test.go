@@ -60,7 +60,9 @@ type projectFunc func(path string) *handler.Project
 
 func (f projectFunc) Several() bool { return true }
 
-func (f projectFunc) Holding(context.Context, []thread.ID) *handler.Project { return nil }
+func (f projectFunc) Holding(context.Context, []thread.ID, func(string) bool) *handler.Project {
+	return nil
+}
 
 func (f projectFunc) Project(_ context.Context, path string) (*handler.Project, error) {
 	return f(path), nil

@@ -142,21 +142,23 @@ func TestLongResultsAreReadable(t *testing.T) {
 func TestLongDataIsReadable(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("é日", 200) + "\n"
-	c := connect(t, newFiles("long.txt", strings.Repeat(line, 40)))
+	files := newFiles("long.txt", strings.Repeat(line, 40))
+	files["wide.txt"] = strings.Repeat("é日", 200) // a line that the page below has no room for
+	c := connect(t, files)
 	var ran struct{ Attachments []struct{ Name, Read string } }
 	decode(t, c.Call("rye_execute", map[string]any{"id": "rye/bash", "inputs": `{"command":"cat long.txt"}`}), &ran)
 	if len(ran.Attachments) != 1 || readAll(t, c, ran.Attachments[0].Read) != strings.Repeat(line, 40) {
 		t.Errorf("attachments: %+v", ran.Attachments)
 	}
 	var read struct{ Data struct{ Content string } }
-	call := map[string]any{"id": "rye/file-system/read", "inputs": map[string]any{"path": "long.txt"}}
+	call := map[string]any{"id": "rye/file-system/read", "inputs": map[string]any{"path": "wide.txt"}, "max_bytes": 500}
 	decode(t, c.Call("rye_execute", call), &read)
 	m := cutText.FindStringSubmatch(read.Data.Content)
 	if m == nil {
 		t.Fatalf("content: %.300s", read.Data.Content)
 	}
 	for _, room := range []int{500, 3_000} { // a page is as long as it is asked to be
-		name, args := namedCall(m[2])
+		name, args := namedCall(ran.Attachments[0].Read)
 		args["max_bytes"] = room
 		var page struct {
 			Content string

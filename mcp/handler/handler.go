@@ -190,7 +190,7 @@ func CallerOf(p *Project, call server.Call) action.Caller { return caller(p, cal
 // caller is an MCP client as the primary actions see it.
 func caller(p *Project, call server.Call) action.Caller {
 	return action.Caller{
-		Env:    tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
+		Env:    tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true, Room: call.Room},
 		By:     strings.TrimSpace("MCP client " + call.Session.Client),
 		Origin: p.originOf(call), Hold: holdOf(call.Session),
 		Room: call.Room,

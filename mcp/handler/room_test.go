@@ -234,3 +234,64 @@ func TestTypicalAnswers(t *testing.T) {
 	}
 	golden(t, "answers.md", b.String())
 }
+
+// What a page of a tool or of hits leaves out begins where the answer says, whatever the
+// room for it: no page is cut without next_offset knowing it.
+func TestPagesAreReadInFull(t *testing.T) {
+	t.Parallel()
+	const all = 400
+	var lines strings.Builder
+	for i := range all {
+		fmt.Fprintf(&lines, "line %d of \"many\" äöü %s\n", i+1, strings.Repeat("x", i%90))
+	}
+	c := connectTo(t, newFolder(t, map[string]string{"long.txt": lines.String()}))
+	for _, room := range []int{0, 3_000} {
+		seen := 0
+		for offset := 1; offset > 0; {
+			var page struct {
+				Data struct {
+					Content    string
+					NextOffset int `json:"next_offset"`
+				}
+			}
+			readPage(t, c, "rye_execute", room, map[string]any{
+				"item_id": "rye/file-system/read", "parameters": map[string]any{"path": "long.txt", "offset": offset},
+			}, &page)
+			seen += strings.Count(page.Data.Content, "\n")
+			offset = page.Data.NextOffset
+		}
+		if seen != all {
+			t.Errorf("max_bytes %d shows %d lines of %d", room, seen, all)
+		}
+		for _, tool := range []string{"rye_search", "rye_fetch"} {
+			seen, total := 0, 0
+			for more, offset := true, 0; more; more = offset > 0 {
+				var page struct {
+					Results    []any
+					Total      int
+					NextOffset int `json:"next_offset"`
+				}
+				readPage(t, c, tool, room, map[string]any{"query": "*", "limit": 100, "offset": offset}, &page)
+				seen, total, offset = seen+len(page.Results), page.Total, page.NextOffset
+			}
+			if seen != total || total < 20 {
+				t.Errorf("%s, max_bytes %d: %d hits of %d", tool, room, seen, total)
+			}
+		}
+	}
+}
+
+// readPage calls a tool that pages, and fails when a page was cut.
+func readPage(t *testing.T, c *servertest.Client, tool string, room int, args map[string]any, page any) {
+	t.Helper()
+	if room > 0 {
+		args["max_bytes"] = room
+	}
+	r := c.Call(tool, args)
+	if strings.Contains(string(r.JSON[:min(len(r.JSON), 100)]), `"cut":`) {
+		t.Fatalf("%s %v is cut: %s", tool, args, r.JSON)
+	}
+	if err := json.Unmarshal(r.JSON, page); err != nil {
+		t.Fatal(err)
+	}
+}

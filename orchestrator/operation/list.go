@@ -98,6 +98,9 @@ func age(name, text string) (*time.Duration, error) {
 	return &d, nil
 }
 
+// besideList is what the server tells beside a list: news, and that the answer succeeded.
+const besideList = 300
+
 // fittingPage lists again with a lower limit where a page is longer than the
 // answer may be; next_cursor then begins earlier.
 func fittingPage(ctx context.Context, c *control.Controller, room int, req view.ListRequest) (view.List, error) {
@@ -107,9 +110,9 @@ func fittingPage(ctx context.Context, c *control.Controller, room int, req view.
 			return page, err
 		}
 		raw, err := json.Marshal(page)
-		if err != nil || len(raw) <= room {
+		if err != nil || len(raw)+besideList <= room {
 			return page, err
 		}
-		req.Limit = max(1, min(len(page.Threads)-1, len(page.Threads)*room/len(raw)))
+		req.Limit = max(1, min(len(page.Threads)-1, len(page.Threads)*max(room-besideList, 0)/len(raw)))
 	}
 }

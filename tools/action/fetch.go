@@ -86,7 +86,7 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 			WithHint("Find the id first, then give item_id.")
 	case r.Query != "":
 		return a.search(ctx, c, SearchRequest{
-			Query: r.Query, Scope: scopeOf(r), Limit: r.Limit, Offset: r.Offset, action: "fetch",
+			Query: r.Query, Scope: scopeOf(r), Limit: r.Limit, Offset: r.Offset, action: "fetch", room: r.MaxBytes,
 		})
 	case r.ItemID == "":
 		return nil, tool.Faultf(tool.CodeBadArguments, `missing property "item_id" or "query"`)

@@ -19,6 +19,8 @@ const (
 	leastText    = 2_000
 	metadataRoom = 1_000
 	maxHits      = 10_000 // all hits of one answer
+	besideHits   = 500    // what a client is told beside them, and the page without its query
+	besideHit    = 40     // the mark of its signature
 )
 
 // textRoom is how long a text may be in the answer to a call that asks for so many
@@ -66,15 +68,26 @@ func PageOf(text string, offset, asked int) (page string, next int, err error) {
 	return pageOf(text, offset, textRoom(Caller{}, asked, nil))
 }
 
-// fitHits leaves out the hits at the end of a page that have no room.
-func fitHits(hits []search.Hit) ([]search.Hit, error) {
+// hitRoom is how long the hits may be that a search answers with, together.
+func hitRoom(c Caller, r SearchRequest) int {
 	room := maxHits
+	if c.Room > 0 {
+		room = min(room, c.Room-besideHits-tool.SizeInJSON(r.Query))
+	}
+	if r.room > 0 {
+		room = min(room, r.room)
+	}
+	return room
+}
+
+// fitHits leaves out the hits at the end of a page that have no room.
+func fitHits(hits []search.Hit, room int) ([]search.Hit, error) {
 	for i, hit := range hits {
 		raw, err := json.Marshal(hit)
 		if err != nil {
 			return nil, err
 		}
-		if room -= len(raw) + 1; room < 0 && i > 0 {
+		if room -= len(raw) + besideHit; room < 0 && i > 0 {
 			return hits[:i], nil
 		}
 	}

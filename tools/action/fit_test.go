@@ -99,14 +99,14 @@ func TestHitsFit(t *testing.T) {
 	for i := range 100 {
 		hits = append(hits, search.Hit{ID: fmt.Sprint(i), Preview: strings.Repeat("word ", 100)})
 	}
-	kept, err := fitHits(hits)
+	kept, err := fitHits(hits, maxHits)
 	if err != nil || len(kept) == 0 || len(kept) == len(hits) || kept[0].ID != "0" {
 		t.Errorf("kept %d of %d: %v", len(kept), len(hits), err)
 	}
 	if raw, err := json.Marshal(kept); err != nil || len(raw) > maxHits+2 {
 		t.Errorf("%d bytes, room for %d: %v", len(raw), maxHits, err)
 	}
-	if kept, err := fitHits([]search.Hit{{Preview: strings.Repeat("x", maxHits)}}); err != nil || len(kept) != 1 {
+	if kept, err := fitHits([]search.Hit{{Preview: strings.Repeat("x", maxHits)}}, maxHits); err != nil || len(kept) != 1 {
 		t.Errorf("a single hit is left out: %v", err)
 	}
 }

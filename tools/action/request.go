@@ -65,6 +65,7 @@ type SearchRequest struct {
 	ProjectPath string      `json:"project_path,omitempty"`
 	// action is the call that searches: fetch, or search where it is empty.
 	action string
+	room   int // for the hits; 0: what the caller has
 }
 
 // SignRequest is the input of rye_sign.

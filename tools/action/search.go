@@ -53,7 +53,7 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (*Searc
 	if page.Results == nil {
 		page.Results = []search.Hit{}
 	}
-	if page.Results, err = fitHits(page.Results); err != nil {
+	if page.Results, err = fitHits(page.Results, hitRoom(c, r)); err != nil {
 		return nil, err
 	}
 	a.markUntrusted(page.Results)

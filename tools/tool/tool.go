@@ -68,6 +68,24 @@ type Env struct {
 	Mask Masker
 	// Purse pays for what a tool buys; nil outside threads, where nobody is charged.
 	Purse Purse
+	// Room is how long the answer may be that the result stands in, in bytes of JSON; 0 in
+	// threads, whose models are given pages whole. See [Env.Page].
+	Room int
+}
+
+const (
+	besidePage = 2_000 // what an answer has beside the page of a tool, at most
+	leastPage  = 200
+)
+
+// Page is how much JSON the text of a page may take, of a tool that says where the next
+// one begins: most, or what the answer has room for. A page that does not fit is cut,
+// and where the next one begins is wrong then.
+func (e Env) Page(most int) int {
+	if e.Room == 0 {
+		return most
+	}
+	return max(leastPage, e.Room-min(besidePage, e.Room*2/3))
 }
 
 // Work is the workspace of a thread: a working tree of its own.

@@ -262,7 +262,7 @@ func describe(doc *document, parts []editedPart) *editResult {
 	size := 0
 	for _, part := range parts {
 		from := part.StartLine - 1
-		text, shown := render(doc, from, from+part.Lines)
+		text, shown := render(doc, from, from+part.Lines, maxPageBytes)
 		size += tool.JSONSize(text)
 		if shown < part.Lines || size > maxResultBytes {
 			r.Note = fmt.Sprintf("not all changed lines are shown; read %q for their ids", r.Path)

@@ -21,7 +21,7 @@ import (
 // characters, so everything stays well below 40 KB of JSON.
 const (
 	maxResultBytes = 32 << 10 // JSON of the part that grows: lines, paths, matches
-	maxPageBytes   = 22_000   // JSON of the lines of a page, which a thread's model is given whole
+	maxPageBytes   = 22_000   // JSON of the lines of a page of a thread, whose model is given it whole
 	maxFileBytes   = 16 << 20 // a file that read and edit_lines load whole
 	maxLines       = 1 << 20  // in such a file; line ids have 24 bits
 )

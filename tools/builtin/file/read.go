@@ -62,12 +62,12 @@ func (s *space) read(_ context.Context, env tool.Env, in readInput) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return page(doc, in.Offset, in.Limit)
+	return page(doc, in.Offset, in.Limit, env.Page(maxPageBytes))
 }
 
 // page shows the lines from offset (from 1) on, at most limit and as many as
-// fit one result.
-func page(doc *document, offset, limit int) (*readResult, error) {
+// have room, in JSON.
+func page(doc *document, offset, limit, room int) (*readResult, error) {
 	r := &readResult{Path: filepath.ToSlash(doc.rel), TotalLines: len(doc.lines)}
 	if len(doc.lines) == 0 {
 		r.Note = "the file is empty"
@@ -78,7 +78,7 @@ func page(doc *document, offset, limit int) (*readResult, error) {
 			With("total_lines", len(doc.lines))
 	}
 	last := min(len(doc.lines), offset-1+min(limit, maxLines))
-	text, shown := render(doc, offset-1, last)
+	text, shown := render(doc, offset-1, last, room)
 	r.Content = text
 	if next := offset + shown; next <= len(doc.lines) {
 		r.Remaining = len(doc.lines) - next + 1
@@ -104,9 +104,9 @@ func (d *document) hiddenIn(from, to int) (n int) {
 	return n
 }
 
-// render shows lines [from, to) up to the size of one result, and says how many
-// of them it has dealt with.
-func render(doc *document, from, to int) (text string, shown int) {
+// render shows lines [from, to), of which the first is shown whatever its length, and
+// says how many of them it has dealt with.
+func render(doc *document, from, to, room int) (text string, shown int) {
 	var b strings.Builder
 	size := 0
 	for i := from; i < to; i++ {
@@ -116,7 +116,7 @@ func render(doc *document, from, to int) (text string, shown int) {
 		}
 		l := show(i+1, doc.ids[i], doc.shown[i])
 		size += tool.JSONSize(l) + 1
-		if size > maxPageBytes && i > from {
+		if size > room && i > from {
 			break
 		}
 		b.WriteString(l)

@@ -288,6 +288,21 @@ func TestPages(t *testing.T) {
 	if whole.String() != long.String() {
 		t.Errorf("%d bytes in pages of %d", whole.Len(), long.Len())
 	}
+	shown, env := 0, tool.Env{Project: r.dir, Room: 3_000} // for a client that has asked for so much
+	for offset := 1; offset > 0; {
+		show, _ := r.tools.Get("rye/git/show")
+		got, err := show.Call(t.Context(), env, fmt.Appendf(nil, `{"path":"long.txt","offset":%d}`, offset))
+		if err != nil || tool.JSONSize(got.(*output).Content) > env.Page(pageBytes)+10 {
+			t.Fatalf("%v, %v", got, err)
+		}
+		shown, offset = shown+strings.Count(got.(*output).Content, "\n"), got.(*output).NextOffset
+		if offset > 500 {
+			break // so many pages tell
+		}
+		if offset != shown+1 {
+			t.Fatalf("after %d lines next_offset is %d", shown, offset)
+		}
+	}
 	blamed := 0
 	for first := 1; first > 0; {
 		o := r.says("blame", args{"path": "long.txt", "first_line": first})

@@ -23,7 +23,7 @@ import (
 
 const (
 	maxTime   = 60 * time.Second
-	pageBytes = 20_000 // JSON of the lines of a page of the result
+	pageBytes = 20_000 // JSON of the lines of a page, in a thread
 )
 
 // output is a page of what git has printed.
@@ -60,7 +60,7 @@ func (g *reader) git(ctx context.Context, r repository, c call) (*output, error)
 	defer func() { _ = os.RemoveAll(dir) }() // links and copies
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	p := &pager{first: max(1, c.offset), without: c.without, stop: stop}
+	p := &pager{first: max(1, c.offset), most: c.env.Page(pageBytes), without: c.without, stop: stop}
 	var printed io.Writer = p
 	closing := func() error { return nil }
 	if c.env.Mask != nil {
@@ -118,6 +118,7 @@ var noHead = sync.OnceValue(func() *regexp.Regexp {
 // pager keeps the lines of one page, and stops git when it has them.
 type pager struct {
 	first   int // line
+	most    int // JSON of its lines
 	without func(string) bool
 	stop    func()
 
@@ -164,7 +165,7 @@ func (p *pager) line() {
 		return
 	}
 	l := gitrepo.Shown(string(text)) + "\n"
-	if p.room += tool.SizeInJSON(l); p.room > pageBytes && p.content.Len() > 0 {
+	if p.room += tool.SizeInJSON(l); p.room > p.most && p.content.Len() > 0 {
 		p.full = true
 		p.lines--
 		p.stop()

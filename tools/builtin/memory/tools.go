@@ -212,16 +212,28 @@ func (d Deps) list(ctx context.Context, env tool.Env, in listInput) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	out := listed{Count: len(page.Entries), Refused: page.Refused}
-	blocks := make([]string, len(page.Entries))
-	for i, e := range page.Entries {
-		blocks[i] = Fenced(e, e.Text)
-	}
-	out.Knowledge = env.Masked(strings.Join(blocks, "\n"))
-	if page.More {
-		out.NextAfter = page.Entries[len(page.Entries)-1].Key
+	blocks := fitting(env, page.Entries)
+	out := listed{Count: len(blocks), Refused: page.Refused, Knowledge: strings.Join(blocks, "\n")}
+	if page.More || len(blocks) < len(page.Entries) {
+		out.NextAfter = page.Entries[len(blocks)-1].Key
 	}
 	return out, nil
+}
+
+// listBytes is how much JSON a page of entries takes in a thread.
+const listBytes = 20_000
+
+// fitting are the first of some entries, as they are shown: those that a page has room for.
+func fitting(env tool.Env, entries []Entry) (blocks []string) {
+	room := env.Page(listBytes)
+	for i, e := range entries {
+		block := env.Masked(Fenced(e, e.Text))
+		if room -= tool.SizeInJSON(block + "\n"); room < 0 && i > 0 {
+			break
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks
 }
 
 type forgetInput struct {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// pageBytes is how much JSON the text of a page of the result takes.
+	// pageBytes is how much JSON the text of a page of the result takes, in a thread.
 	pageBytes = 20_000
 	// maxWritten is how many bytes of JSON a byte of text takes at most.
 	maxWritten = 6
@@ -90,7 +90,7 @@ func (f *fetcher) fetch(ctx context.Context, env tool.Env, in fetchInput) (any, 
 		if d, err = f.get(ctx, at, in); err != nil {
 			return nil, err
 		}
-		f.keep(keptDocument{at.String(), in.Format, d})
+		f.keep(keptDocument{at.String(), in.Format, d}, env.Page(pageBytes))
 	}
 	return d.from(env, in.Offset)
 }
@@ -107,11 +107,12 @@ func (f *fetcher) before(url string, in fetchInput) (*document, bool) {
 	return nil, false
 }
 
-func (f *fetcher) keep(d keptDocument) {
+// keep keeps a document that is longer than a page.
+func (f *fetcher) keep(d keptDocument, page int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept = slices.DeleteFunc(f.kept, func(k keptDocument) bool { return k.url == d.url && k.format == d.format })
-	if len(d.text) < pageBytes/maxWritten { // it is one page
+	if len(d.text) < page/maxWritten { // it is one page
 		return
 	}
 	size := len(d.text)
@@ -197,7 +198,7 @@ func (d *document) from(env tool.Env, offset int) (*fetchResult, error) {
 			With("total_chars", total).WithHint("Leave offset out to read it from the beginning.")
 	}
 	rest := after(text, offset-1)
-	shown := rest[:tool.FitsJSON(rest, pageBytes)]
+	shown := rest[:tool.FitsJSON(rest, env.Page(pageBytes))]
 	if len(shown) < len(rest) {
 		if end := strings.LastIndexByte(shown, '\n'); end > len(shown)*3/4 { // between lines, where that costs little
 			shown = shown[:end+1]

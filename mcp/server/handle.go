@@ -2,20 +2,21 @@ package server
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // handle has one request answered by mcp-go, and puts what mcp-go says in Go's
 // words about a broken request into the protocol's.
 func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 	if msg.method == mcp.MethodToolsCall {
-		if err := s.checkToolName(msg.tool); err != nil {
+		if err := s.checkToolName(ctx, msg); err != nil {
 			return nil, err
 		}
 		if r := requestFrom(ctx); r != nil && mcp.IsModernProtocol(msg.protocol) {
@@ -55,14 +56,31 @@ func plain(result *mcp.CallToolResult) *plainResult {
 	return (*plainResult)(result)
 }
 
-// checkToolName refuses a call of a tool that does not exist, and says which do.
-func (s *Server) checkToolName(name string) *rpcError {
+// checkToolName refuses a call of a tool that does not exist. It names those that the
+// client is offered, what is meant most likely first, or the call that does the same.
+func (s *Server) checkToolName(ctx context.Context, msg message) *rpcError {
+	name := msg.tool
 	if name == "" {
 		return invalidParams("tools/call needs params with the name of a tool")
 	}
 	if s.mcp.GetTool(name) != nil {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(s.mcp.ListTools()))
-	return invalidParams("there is no tool %q; the tools are: %s", item.Clip(name, 100), strings.Join(names, ", "))
+	if slices.Contains(s.elsewhere.Names, name) {
+		return invalidParams("%s has no tool of its own here; call %s", name, s.elsewhere.Call(name, argumentsOf(msg)))
+	}
+	shows := showsApps(ctx)
+	var names []string
+	for _, t := range s.mcp.ListTools() {
+		if shows || !ofApp(t.Tool) {
+			names = append(names, t.Tool.Name)
+		}
+	}
+	slices.Sort(names)
+	meant := ""
+	if near := tool.Nearest(name, names); near != "" {
+		names = append([]string{near}, slices.DeleteFunc(names, func(n string) bool { return n == near })...)
+		meant = fmt.Sprintf("; did you mean %s?", near)
+	}
+	return invalidParams("there is no tool %q%s; the tools are: %s", item.Clip(name, 100), meant, strings.Join(names, ", "))
 }

@@ -80,6 +80,7 @@ type Server struct {
 	kept        kept
 	notices     noticeBoard
 	serving     sync.Map // ids of the sessions that go on
+	elsewhere   Elsewhere
 }
 
 // New returns a server without tools, prompts and resources.

@@ -493,6 +493,8 @@ func (f *fakeThreads) Orchestrator() (tool.Definition, error) {
 	return tool.Definition{ID: action.OrchestratorID, Description: "operates", Schema: json.RawMessage(`{"type":"object"}`)}, nil
 }
 
+func (f *fakeThreads) Names() []string { return nil }
+
 func (f *fakeThreads) Runs(context.Context, thread.ID) (string, error) {
 	return "", errors.New("not asked for")
 }

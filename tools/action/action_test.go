@@ -64,6 +64,8 @@ func (f *fakeThreads) Orchestrator() (tool.Definition, error) {
 	return tool.Definition{ID: OrchestratorID, Schema: json.RawMessage(`{"type":"object"}`)}, nil
 }
 
+func (f *fakeThreads) Names() []string { return []string{"wait_threads"} }
+
 func (f *fakeThreads) Runs(context.Context, thread.ID) (string, error) { return "", nil }
 
 // house is a project, a user space and the shipped system space with actions

@@ -60,7 +60,7 @@ func (a *Actions) execute(ctx context.Context, c Caller, r ExecuteRequest) (any,
 func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, parent thread.ID) (any, error) {
 	found, err := a.findIn(cmp.Or(a.Executes, a.Resolver).For(c.Env.ThreadID), c, "execute", r.ItemType, r.ItemID)
 	if err != nil {
-		return nil, err
+		return nil, a.operationMeant(r.ItemID, err)
 	}
 	m := modeOf(found.Kind, c, r)
 	if err := checkMode(found.Kind, m, r); err != nil {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -63,6 +65,15 @@ func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteReques
 		fork.Limits = r.Limits
 	}
 	return a.executeItem(ctx, c, fork, p.ParentThreadID)
+}
+
+// operationMeant says of an id that no item has that it is the name of an operation.
+func (a *Actions) operationMeant(id string, err error) error {
+	if !errors.As(err, new(*resolve.NotFoundError)) || a.Threads == nil || !slices.Contains(a.Threads.Names(), id) {
+		return err
+	}
+	return Fault(err).With("nearest_ids", []string{OrchestratorID}).
+		WithHint(`%s is an operation on threads: call rye_execute with item_id %s and parameters {"operation":%q} with what it takes.`, id, OrchestratorID, id)
 }
 
 // orchestrator is the older form of the operations on threads.

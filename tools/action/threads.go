@@ -27,6 +27,8 @@ type Threads interface {
 	// Orchestrator defines the tool that runs operations, with their names and
 	// parameters.
 	Orchestrator() (tool.Definition, error)
+	// Names are those of the operations.
+	Names() []string
 	// Runs tells which item a thread runs.
 	Runs(ctx context.Context, id thread.ID) (itemID string, err error)
 }

@@ -20,6 +20,7 @@ type Declared struct {
 	Required    bool   `json:"required"`
 	Default     any    `json:"default,omitempty"`
 	Description string `json:"description,omitempty"`
+	Enum        []any  `json:"enum,omitempty"`   // values to choose from
 	Secret      bool   `json:"secret,omitempty"` // tools alone get the value
 }
 
@@ -34,7 +35,8 @@ func (e *Error) Error() string { return "invalid inputs: " + strings.Join(e.Prob
 
 // Validate returns the inputs a directive runs with: what was given, and the
 // defaults of what was not. A null counts as not given, since models send it
-// for what they leave out. A whole number such as 3.0 is a valid integer. The
+// for what they leave out. A value of another type is taken where it can mean one thing
+// only, as [item.Meant] says; a whole number such as 3.0 is a valid integer. The
 // values are copies, of the types string, bool, int64 (integer), float64
 // (number), []any and map[string]any. In place of a secret stands its
 // [Placeholder]; secrets has the values, by name. Undeclared, missing and mistyped
@@ -115,14 +117,14 @@ func undeclared(doc *item.DirectiveDoc, names func(yield func(string) bool)) []s
 func declared(doc *item.DirectiveDoc) []Declared {
 	list := make([]Declared, 0, len(doc.Inputs))
 	for _, in := range doc.Inputs {
-		list = append(list, Declared{in.Name, in.Type, in.Required, in.Default, in.Description, in.Secret})
+		list = append(list, Declared{in.Name, in.Type, in.Required, in.Default, in.Description, enumOf(in), in.Secret})
 	}
 	return list
 }
 
 // check returns a copy of raw in the type of the input, or what is wrong.
 func check(in item.Input, raw any) (any, []string) {
-	value, err := plain(raw)
+	value, err := plain(in, raw)
 	if err != nil {
 		return nil, []string{fmt.Sprintf("%s: %v", in.Name, err)}
 	}
@@ -142,9 +144,9 @@ func check(in item.Input, raw any) (any, []string) {
 	return value, nil
 }
 
-// plain copies a value through JSON, so that what comes from Go callers and
-// from the wire has the same few types.
-func plain(v any) (any, error) {
+// plain copies a value of an input through JSON, so that what comes from Go callers and
+// from the wire has the same few types, and reads it as the input means it.
+func plain(in item.Input, v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -155,5 +157,6 @@ func plain(v any) (any, error) {
 	if err := dec.Decode(&out); err != nil {
 		return nil, err
 	}
+	out, _ = item.Meant(property(in), out)
 	return item.PlainNumbers(out)
 }

@@ -53,6 +53,15 @@ func TestValidate(t *testing.T) {
 		{"nested numbers", map[string]any{"topic": "x", "map": map[string]any{"a": []any{1.0, 2.5}}},
 			with("map", map[string]any{"a": []any{int64(1), 2.5}})},
 		{"of the enum", map[string]any{"topic": "x", "mood": "wild"}, with("mood", "wild")},
+		{"text for a whole number", map[string]any{"topic": "x", "count": "5"}, with("count", int64(5))},
+		{"text for a number", map[string]any{"topic": "x", "ratio": " 2.5 "}, with("ratio", 2.5)},
+		{"text for a truth", map[string]any{"topic": "x", "loud": "true"}, with("loud", true)},
+		{"a text for a list", map[string]any{"topic": "x", "list": "one"}, with("list", []any{"one"})},
+		{"JSON for a list", map[string]any{"topic": "x", "list": `["p", 2]`}, with("list", []any{"p", int64(2)})},
+		{"JSON for an object", map[string]any{"topic": "x", "map": `{"a":1}`}, with("map", map[string]any{"a": int64(1)})},
+		{"number for text", map[string]any{"topic": 3}, with("topic", "3")},
+		{"capitals of the enum", map[string]any{"topic": "x", "mood": "Wild"}, with("mood", "wild")},
+		{"text of a number of the enum", map[string]any{"topic": "x", "level": "2"}, with("level", int64(2))},
 		{"number of the enum", map[string]any{"topic": "x", "level": 2.0}, with("level", int64(2))},
 	}
 	for _, tt := range tests {
@@ -76,8 +85,9 @@ func TestValidateErrors(t *testing.T) {
 		{"missing", nil, []string{"topic is required"}},
 		{"null for a required one", map[string]any{"topic": nil}, []string{"topic is required"}},
 		{"undeclared", map[string]any{"topic": "x", "b": 1, "a": 2}, []string{`"a" is not an input`, `"b" is not an input`}},
-		{"number for text", map[string]any{"topic": 3}, []string{"topic: expected string, but got number"}},
-		{"text for number", map[string]any{"topic": "x", "count": "3"}, []string{"count: expected integer, but got string"}},
+		{"truth for text", map[string]any{"topic": true}, []string{"topic: expected string, but got boolean"}},
+		{"words for number", map[string]any{"topic": "x", "count": "three"}, []string{"count: expected integer, but got string"}},
+		{"half a list", map[string]any{"topic": "x", "list": "[1,"}, []string{"list: expected array, but got string"}},
 		{"fraction", map[string]any{"topic": "x", "count": 3.5}, []string{"count: expected integer, but got number"}},
 		{"beyond int64", map[string]any{"topic": "x", "count": 1e30}, []string{"count: the integer is out of range"}},
 		{"beyond everything", map[string]any{"topic": "x", "ratio": json.Number("1e999999999")}, []string{"ratio: the number"}},
@@ -123,7 +133,7 @@ func checkProblems(t *testing.T, err error, problems []string) {
 
 func TestDeclaredAsJSON(t *testing.T) {
 	t.Parallel()
-	_, _, err := inputs.Validate(&item.DirectiveDoc{Inputs: doc().Inputs[:2]}, nil)
+	_, _, err := inputs.Validate(&item.DirectiveDoc{Inputs: append(doc().Inputs[:2], doc().Inputs[6:]...)}, nil)
 	var e *inputs.Error
 	if !errors.As(err, &e) {
 		t.Fatal(err)
@@ -133,7 +143,8 @@ func TestDeclaredAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `[{"name":"topic","type":"string","required":true,"description":"What about"},` +
-		`{"name":"count","type":"integer","required":true,"default":3}]`
+		`{"name":"count","type":"integer","required":true,"default":3},` +
+		`{"name":"mood","type":"string","required":false,"enum":["calm","wild"]},{"name":"level","type":"integer","required":false,"enum":[1,2]}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

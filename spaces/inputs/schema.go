@@ -45,17 +45,25 @@ func property(in item.Input) map[string]any {
 	if in.Default != nil {
 		p["default"] = in.Default
 	}
-	if len(in.Enum) > 0 {
-		enum := make([]any, len(in.Enum))
-		for i, text := range in.Enum {
-			enum[i] = text
-			if value, err := item.ParseValue(in.Type, text); err == nil {
-				enum[i] = value
-			}
-		}
+	if enum := enumOf(in); enum != nil {
 		p["enum"] = enum
 	}
 	return p
+}
+
+// enumOf are the values to choose from of an input, in its type; nil for any.
+func enumOf(in item.Input) []any {
+	if len(in.Enum) == 0 {
+		return nil
+	}
+	enum := make([]any, len(in.Enum))
+	for i, text := range in.Enum {
+		enum[i] = text
+		if value, err := item.ParseValue(in.Type, text); err == nil {
+			enum[i] = value
+		}
+	}
+	return enum
 }
 
 // validate checks a value against the schema of an input and returns what is

@@ -24,7 +24,7 @@ func TestInlineDirective(t *testing.T) {
 	if !strings.Contains(d.YourDirections, "hello") || !strings.Contains(d.YourDirections, "greeting") {
 		t.Errorf("directions: %s", d.YourDirections)
 	}
-	for _, given := range []map[string]any{{}, {"who": 1}, {"who": "Ada", "wo": "x"}} {
+	for _, given := range []map[string]any{{}, {"who": true}, {"who": "Ada", "wo": "x"}} {
 		got, err := h.Execute(t.Context(), h.client(), ExecuteRequest{ItemID: "test/hello", Parameters: object(t, given)})
 		details := wantFault(t, got, err, tool.CodeInvalidInputs, "")
 		if declared, _ := details["declared_inputs"].([]inputs.Declared); len(declared) != 2 {

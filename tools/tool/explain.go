@@ -72,7 +72,7 @@ func describe(schema, args any, e *jsonschema.ValidationError) []string {
 			return unknown(node, object, place)
 		}
 	case "type":
-		return []string{fmt.Sprintf("%s must be %s, got %s", subject(place), orList(node["type"]), typeName(value))}
+		return []string{fmt.Sprintf("%s must be %s, got %s", subject(place), orList(node["type"]), item.TypeName(value))}
 	case "enum":
 		return []string{fmt.Sprintf("%s must be one of %s, got %s", subject(place), values(node["enum"]), show(value))}
 	}
@@ -163,26 +163,6 @@ func within(place string) string {
 	return " in " + strconv.Quote(place)
 }
 
-func typeName(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "number"
-		}
-		return "integer"
-	case []any:
-		return "array"
-	default:
-		return "object"
-	}
-}
-
 func orList(types any) string {
 	list, ok := types.([]any)
 	if !ok {
@@ -207,7 +187,7 @@ func values(enum any) string {
 func show(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return typeName(v)
+		return item.TypeName(v)
 	}
 	return clip(string(raw))
 }

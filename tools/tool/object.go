@@ -42,7 +42,7 @@ func (o Object) Raw() json.RawMessage {
 // Map decodes the object; numbers become int64 where they are whole and fit,
 // and float64 otherwise.
 func (o Object) Map() (map[string]any, error) {
-	v, err := decodeJSON(o.Raw())
+	v, err := item.DecodeJSON(o.Raw())
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Validate checks a JSON object against a schema as it stands. What does not fit
@@ -82,7 +84,7 @@ type compiled struct {
 const schemaURL = "tool:schema"
 
 func compile(raw json.RawMessage) (*compiled, error) {
-	doc, err := decodeJSON(raw)
+	doc, err := item.DecodeJSON(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema is not JSON: %w", err)
 	}
@@ -114,7 +116,7 @@ func (c *compiled) accept(args json.RawMessage) (json.RawMessage, error) {
 	if len(problems) > 0 {
 		return nil, c.fault(problems...)
 	}
-	_, changed := meant(c.doc, value)
+	_, changed := item.Meant(c.doc, value)
 	if err := c.check(value); err != nil || !changed && len(renamed) == 0 {
 		return args, inTheirWords(err, renamed)
 	}
@@ -122,13 +124,13 @@ func (c *compiled) accept(args json.RawMessage) (json.RawMessage, error) {
 }
 
 func (c *compiled) read(args json.RawMessage) (map[string]any, error) {
-	value, err := decodeJSON(args)
+	value, err := item.DecodeJSON(args)
 	if err != nil {
 		return nil, c.fault(fmt.Sprintf("arguments are not valid JSON: %v", err))
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, c.fault(fmt.Sprintf("arguments must be a JSON object, got %s", typeName(value)))
+		return nil, c.fault(fmt.Sprintf("arguments must be a JSON object, got %s", item.TypeName(value)))
 	}
 	return object, nil
 }
@@ -152,62 +154,4 @@ func (c *compiled) check(value map[string]any) error {
 // it is longer than all problems together.
 func (c *compiled) fault(problems ...string) *Fault {
 	return Faultf(CodeBadArguments, "%s", strings.Join(problems, "; ")).WithHint("Correct the arguments and call again.")
-}
-
-// decodeJSON decodes exactly one JSON value, keeping numbers as written.
-func decodeJSON(raw []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("empty")
-		}
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one value")
-	}
-	if err := checkNumbers(v); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// maxNumberBytes is more than any float64 or 64-bit integer needs in full.
-const maxNumberBytes = 1100
-
-// checkNumbers refuses numbers beyond float64. The validator computes with
-// exact fractions and cannot hold those: it would panic on 1e9999999.
-func checkNumbers(v any) error {
-	switch v := v.(type) {
-	case json.Number:
-		f, err := v.Float64()
-		if err != nil || len(v) > maxNumberBytes {
-			return fmt.Errorf("number %s is out of range", clip(v.String()))
-		}
-		if f == 0 && strings.Trim(mantissa(v.String()), "-0.") != "" {
-			return fmt.Errorf("number %s is too close to zero", clip(v.String()))
-		}
-	case []any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func mantissa(number string) string {
-	if i := strings.IndexAny(number, "eE"); i >= 0 {
-		return number[:i]
-	}
-	return number
 }

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,7 +45,25 @@ var _ chain.Primitive = (*Primitive)(nil)
 func (p *Primitive) Close() error { return p.warm.close() }
 
 // Check implements [chain.Primitive].
-func (p *Primitive) Check(c *chain.Chain) (notes []string, err error) { return nil, c.CheckCommand() }
+func (p *Primitive) Check(c *chain.Chain) (notes []string, err error) {
+	if t := c.Tool(); strings.HasSuffix(t.Ext, "js") || t.Ext == ".ts" {
+		if exportsExecute().Match(t.Content) && !answers().Match(t.Content) {
+			notes = append(notes, t.ID+" exports execute, which nobody calls, and prints nothing: a program for Node reads its parameters from standard input and prints its result")
+		}
+	}
+	return notes, c.CheckCommand()
+}
+
+// What a program for Node has that is written like a Python function, and what one that
+// answers has.
+var (
+	exportsExecute = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*export\s+(default\s+)?(async\s+)?(function\s+execute\b|const\s+execute\b)|\bexports\.execute\s*=|^\s*module\.exports\s*=\s*\{[^}]*\bexecute\b`)
+	})
+	answers = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`console\.(log|info)|process\.stdout|writeSync\(1|^\s*import\s`)
+	})
+)
 
 // Run implements [chain.Primitive].
 func (p *Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {

@@ -12,24 +12,7 @@ import (
 // the context window of its model has.
 func (r *run) contextUse() (used, window int64) {
 	used, window = limit.ContextUse(r.model.choice.Model, r.conversation.known, r.newChars())
-	return max(used, r.carriedUse()), window
-}
-
-// carriedUse is how many tokens the conversation uses by what was counted of it before it
-// was taken over; 0: that is not known.
-func (r *run) carriedUse() int64 {
-	c := r.conversation
-	if c.carried == 0 {
-		return 0
-	}
-	used, _ := limit.ContextUse(r.model.choice.Model, c.carried, c.newChars-c.carriedChars)
-	return used
-}
-
-// contextShare is how much of the context window the conversation uses.
-func (r *run) contextShare() float64 {
-	used, window := r.contextUse()
-	return float64(used) / float64(window)
+	return max(used, r.conversation.carriedUse(r.model.choice.Model)), window
 }
 
 // newChars is what the provider has not counted yet, in characters: before its
@@ -62,3 +45,6 @@ func charsOf(m llm.Message) int64 {
 }
 
 func chars(text string) int64 { return int64(utf8.RuneCountInString(text)) }
+
+// isFull reports whether a conversation uses so much of its context window that little more fits.
+func isFull(used, window int64) bool { return float64(used) > fullContext*float64(window) }

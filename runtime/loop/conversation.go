@@ -2,7 +2,9 @@ package loop
 
 import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
@@ -31,6 +33,25 @@ func (c *conversation) carry(counted transcript.Count) {
 	for _, m := range c.messages[:counted.Messages] {
 		c.carriedChars += charsOf(m)
 	}
+}
+
+// carriedUse is how many tokens of a model the conversation uses by what was counted of it
+// before it was taken over; 0: that is not known.
+func (c *conversation) carriedUse(of llm.Model) int64 {
+	if c.carried == 0 {
+		return 0
+	}
+	used, _ := limit.ContextUse(of, c.carried, c.newChars-c.carriedChars)
+	return used
+}
+
+// tookOver is how many tokens a thread has taken over of a conversation, estimated; 0 for what
+// a handoff has made, which is as short as that of another.
+func (c *conversation) tookOver(from *thread.Continuation) int64 {
+	if from == nil || from.Via == thread.ViaHandoff {
+		return 0
+	}
+	return handoff.Tokens(c.messages[:from.Messages]...)
 }
 
 func (c *conversation) add(m llm.Message) {

@@ -232,7 +232,7 @@ func (r *run) mayHandOff() error {
 	switch {
 	case r.Successors == nil:
 		return &noHandoffError{why: errNoMaker, advice: contextAdvice}
-	case r.cost.Turns == 0 && !r.tookOverTooMuch():
+	case r.cost.Turns == 0 && r.conversation.tookOver(r.meta.Continuation) <= max(0, r.ceiling()): // a successor would get no further
 		return &noHandoffError{why: errNoProgress, advice: contextAdvice}
 	case done >= most:
 		return tooLong(&handoff.ChainError{Handoffs: done, Max: most})
@@ -243,14 +243,6 @@ func (r *run) mayHandOff() error {
 		return &noHandoffError{why: fmt.Errorf("its successor would not know how to go on: %w", err), advice: "mend the continuation directive"}
 	}
 	return nil
-}
-
-// tookOverTooMuch reports whether the thread has taken over more of a conversation than
-// a successor would begin with, which then gets further without a turn of this one. What
-// a handoff has made is as short as that of another.
-func (r *run) tookOverTooMuch() bool {
-	c := r.meta.Continuation
-	return c != nil && c.Via != thread.ViaHandoff && handoff.Tokens(r.conversation.messages[:c.Messages]...) > r.ceiling()
 }
 
 // ceiling is how many tokens the conversation of a successor may begin with.

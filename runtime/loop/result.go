@@ -65,7 +65,7 @@ func (r *run) mostChars(c llm.Block, result any) int {
 	switch {
 	case entry.Definition.Paged, tool.IsPage(result):
 		return max(bounds.PageChars, bounds.MaxChars)
-	case r.contextShare() > fullContext:
+	case isFull(r.contextUse()):
 		return min(bounds.MaxCharsWhenFull, bounds.MaxChars)
 	default:
 		return bounds.MaxChars

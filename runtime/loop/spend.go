@@ -30,7 +30,7 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 		Model:         r.model.choice.Model,
 		ContextTokens: r.conversation.known,
 		NewBytes:      r.newBytes(),
-		AtLeast:       r.carriedUse(),
+		AtLeast:       r.conversation.carriedUse(r.model.choice.Model),
 		Wanted:        r.model.choice.MaxOutput,
 	}
 }

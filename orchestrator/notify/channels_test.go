@@ -114,7 +114,7 @@ func TestFirstLine(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"":                                  "",
-		" \none\ntwo":                       "one",
+		"\n one\ntwo":                       "one",
 		strings.Repeat("\u00e9", 100):       strings.Repeat("\u00e9", 100),
 		"a" + strings.Repeat("\u00e9", 150): "a" + strings.Repeat("\u00e9", 99) + "\u2026",
 	} {

@@ -25,7 +25,7 @@ func (p *passes) begin() {
 func (c *Scheduler) DispatchBeside(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) (done <-chan struct{}) {
 	c.passes.begin()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(c.passes.until, cancel)
+	stop := context.AfterFunc(c.passes.until, cancel) //nolint:contextcheck // of the scheduler, which outlives callers
 	over := make(chan struct{})
 	c.passes.running.Go(func() {
 		defer close(over)

@@ -51,7 +51,7 @@ const pseudoTerminals = "/dev/pts"
 func leaveTerminal() error {
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil // it has none
+		return nil //nolint:nilerr // it has none
 	}
 	return errors.Join(unix.IoctlSetInt(fd, unix.TIOCNOTTY, 0), unix.Close(fd))
 }

@@ -20,21 +20,21 @@ func whole(steps [][]llm.Message, first int) []llm.Message {
 	moved := map[string]string{} // the calls that have been given a content
 	for i := range kept {
 		for j, b := range kept[i].Blocks {
-			if _, here := there[b.SameAs]; here || b.SameAs == "" {
+			if _, here := there[b.SameAs()]; here || b.SameAs() == "" {
 				continue
 			}
 			if cut == nil {
 				cut = contentsOf(slices.Concat(steps...))
 			}
-			original, known := cut[b.SameAs]
-			switch call, again := moved[b.SameAs]; {
+			original, known := cut[b.SameAs()]
+			switch call, again := moved[b.SameAs()]; {
 			case again:
 				b.Text = guard.Reference(call)
 			case known:
-				moved[b.SameAs] = callOf(kept[max(0, i-1)], b.ToolCallID)
-				b.Text, b.Images, b.Sum, b.SameAs = original.Text, original.Images, original.Sum, ""
+				moved[b.SameAs()] = callOf(kept[max(0, i-1)], b.ToolCallID)
+				b.Text, b.Images, b.Content = original.Text, original.Images, original.Content
 			default:
-				b.Text, b.SameAs = repeatGone, ""
+				b.Text, b.Content = repeatGone, nil
 			}
 			kept[i].Blocks = slices.Clone(kept[i].Blocks)
 			kept[i].Blocks[j] = b
@@ -48,8 +48,8 @@ func contentsOf(messages []llm.Message) map[string]llm.Block {
 	contents := map[string]llm.Block{}
 	for _, m := range messages {
 		for _, b := range m.Blocks {
-			if b.Sum != "" && b.SameAs == "" {
-				contents[b.Sum] = b
+			if b.Sum() != "" && b.SameAs() == "" {
+				contents[b.Sum()] = b
 			}
 		}
 	}

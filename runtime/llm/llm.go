@@ -87,7 +87,7 @@ const (
 	TextBlock       BlockType = "text"        // Text; Signature, where the vendor signs texts
 	ReasoningBlock  BlockType = "reasoning"   // Text, Signature
 	ToolUseBlock    BlockType = "tool_use"    // ToolCallID, ToolName, Input; Signature, where the vendor signs calls
-	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError, Images, Sum or SameAs
+	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError, Images, Content
 	ImageBlock      BlockType = "image"       // Images, in a user message
 )
 
@@ -104,10 +104,37 @@ type Block struct {
 	Input      json.RawMessage `json:"input,omitempty"` // as the model wrote it; may be invalid JSON
 	IsError    bool            `json:"is_error,omitempty"`
 	Images     []Image         `json:"images,omitempty"`
-	// Sum names the content of a long tool result. Where SameAs is set the text only refers
-	// to an earlier result that has it as its Sum. Neither is sent.
-	Sum    string `json:"sum,omitempty"`
-	SameAs string `json:"same_as,omitempty"`
+	Content    *Content        `json:"content,omitempty"` // of a long tool result; never sent
+}
+
+// Content names the content of a tool result. It is a pointer in a [Block], as few have one.
+type Content struct {
+	Sum    string `json:"sum,omitempty"`     // of the text and the images that the result has
+	SameAs string `json:"same_as,omitempty"` // the text only refers to an earlier result of this sum
+}
+
+// ContentOf is a content with one of its fields; nil where both are empty.
+func ContentOf(sum, sameAs string) *Content {
+	if sum == "" && sameAs == "" {
+		return nil
+	}
+	return &Content{Sum: sum, SameAs: sameAs}
+}
+
+// Sum names what the block has as the content of a result; empty where nothing does.
+func (b Block) Sum() string {
+	if b.Content == nil {
+		return ""
+	}
+	return b.Content.Sum
+}
+
+// SameAs is the sum of an earlier result that the block only refers to; empty where it does not.
+func (b Block) SameAs() string {
+	if b.Content == nil {
+		return ""
+	}
+	return b.Content.SameAs
 }
 
 // Image is a picture for the model to look at.

@@ -209,7 +209,7 @@ func (r *run) onRecord(c llm.Block, do func() toolResult) llm.Block {
 	r.Crashpoints.At(CrashResult)
 	return llm.Block{
 		Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: got.text, IsError: got.failed, Images: got.images,
-		Sum: got.sum, SameAs: got.sameAs,
+		Content: llm.ContentOf(got.sum, got.sameAs),
 	}
 }
 

@@ -49,7 +49,7 @@ type RecordedResult struct {
 	Text    string
 	IsError bool
 	Images  []llm.Image
-	// Sum and SameAs are those of [llm.Block].
+	// Sum and SameAs are those of [llm.Content].
 	Sum, SameAs string
 }
 

@@ -493,7 +493,7 @@ func TestRepeatIsOnRecord(t *testing.T) {
 		!strings.Contains(got[1].Text, "which is not repeated") {
 		t.Errorf("%+v", got)
 	}
-	if said, err := h.messages(rec.ThreadID); err != nil || said[4].Blocks[0].SameAs != got[0].Sum || said[2].Blocks[0].Sum != got[0].Sum {
+	if said, err := h.messages(rec.ThreadID); err != nil || said[4].Blocks[0].SameAs() != got[0].Sum || said[2].Blocks[0].Sum() != got[0].Sum {
 		t.Errorf("%+v, %v", said, err)
 	}
 }

@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -26,8 +27,7 @@ type storedBlock struct {
 	Input      Input         `json:"input,omitempty"`
 	IsError    bool          `json:"is_error,omitempty"`
 	Images     []llm.Image   `json:"images,omitempty"` // by reference
-	Sum        string        `json:"sum,omitempty"`
-	SameAs     string        `json:"same_as,omitempty"`
+	Content    *llm.Content  `json:"content,omitempty"`
 }
 
 // MarshalJSON writes a list of blocks; nil is an empty list.
@@ -38,30 +38,43 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 			Type: block.Type, Text: block.Text, Signature: block.Signature, By: block.By,
 			ToolCallID: block.ToolCallID, ToolName: block.ToolName,
 			Input: Input(block.Input), IsError: block.IsError, Images: block.Images,
-			Sum: block.Sum, SameAs: block.SameAs,
+			Content: block.Content,
 		}
 	}
 	return encode(stored)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote, block by block: a list of the stored form, too,
+// would take twice the memory.
 func (b *Blocks) UnmarshalJSON(data []byte) error {
-	var stored []storedBlock
-	if err := json.Unmarshal(data, &stored); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	begin, err := d.Token()
+	if err != nil {
 		return err
 	}
-	blocks := make(Blocks, len(stored))
-	for i, s := range stored {
-		blocks[i] = llm.Block{
+	*b = Blocks{}
+	if begin == nil {
+		return nil
+	}
+	if begin != json.Delim('[') {
+		return errNoBlocks
+	}
+	for d.More() {
+		var s storedBlock
+		if err := d.Decode(&s); err != nil {
+			return err
+		}
+		*b = append(*b, llm.Block{
 			Type: s.Type, Text: s.Text, Signature: s.Signature, By: s.By,
 			ToolCallID: s.ToolCallID, ToolName: s.ToolName,
 			Input: json.RawMessage(s.Input), IsError: s.IsError, Images: s.Images,
-			Sum: s.Sum, SameAs: s.SameAs,
-		}
+			Content: s.Content,
+		})
 	}
-	*b = blocks
 	return nil
 }
+
+var errNoBlocks = errors.New("blocks are a list")
 
 // Input is the input of a tool call as the model wrote it. A JSON object
 // without white space around its parts stands in the transcript as it is;

@@ -225,6 +225,11 @@ func (c *conversation) answer() {
 	c.calls, c.results = nil, nil
 }
 
+// IsUnanswered reports whether a block stands for the result of a call that has none.
+func IsUnanswered(b llm.Block) bool {
+	return b.Type == llm.ToolResultBlock && b.IsError && b.Text == unanswered
+}
+
 // resultOf takes the first result with the call's id, because some providers
 // give several calls of one answer the same id.
 func (c *conversation) resultOf(call llm.Block) llm.Block {
@@ -233,7 +238,7 @@ func (c *conversation) resultOf(call llm.Block) llm.Block {
 		if r.CallID == call.ToolCallID {
 			c.results = append(c.results[:i:i], c.results[i+1:]...)
 			block.Text, block.IsError, block.Images = r.Text, r.IsError, r.Images
-			block.Sum, block.SameAs = r.Sum, r.SameAs
+			block.Content = llm.ContentOf(r.Sum, r.SameAs)
 			return block
 		}
 	}

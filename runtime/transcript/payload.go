@@ -197,7 +197,7 @@ type ToolCallResult struct {
 	Spend thread.Micros `json:"spend,omitempty"`
 	// Images are what the model is given to look at, by reference.
 	Images []llm.Image `json:"images,omitempty"`
-	// Sum and SameAs are those of [llm.Block].
+	// Sum and SameAs are those of [llm.Content].
 	Sum    string `json:"sum,omitempty"`
 	SameAs string `json:"same_as,omitempty"`
 	// Ended are threads that this one has started and whose end the result tells of.

@@ -25,7 +25,7 @@ func (c *Confiner) look(ctx context.Context) Available {
 		return has
 	}
 	probe := exec.CommandContext(ctx, c.Self, args...)
-	probe.Env = []string{}
+	probe.Env, probe.Dir = []string{}, "/" // this process may stand in the folder that is hidden
 	probe.SysProcAttr = &syscall.SysProcAttr{}
 	namespaces(probe.SysProcAttr, true)
 	var said bytes.Buffer

@@ -245,7 +245,7 @@ func TestAttackTerminals(t *testing.T) {
 	}
 }
 
-// TestAttackOwnTerminal: a command writes to the terminal on which the server was started, as that of an editor's.
+// TestAttackOwnTerminal: a command writes to the terminal on which the server was started, as that of an editor's. It has left it.
 func TestAttackOwnTerminal(t *testing.T) {
 	t.Parallel()
 	program := confiner(t).Self
@@ -430,4 +430,14 @@ func TestCancelled(t *testing.T) {
 	}
 	cancel()
 	peer.Close()
+}
+
+// TestAvailableBelowTemporary: what can be confined does not depend on the folder that the server was started in.
+func TestAvailableBelowTemporary(t *testing.T) {
+	c := confiner(t)
+	want := c.Available(t.Context())
+	t.Chdir(t.TempDir())
+	if got := (&Confiner{Self: c.Self}).Available(t.Context()); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }

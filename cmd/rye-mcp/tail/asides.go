@@ -24,11 +24,14 @@ func started(p transcript.ThreadStarted) []Piece {
 }
 
 // given tells in a line each what the model was told. Results of calls are those of an
-// earlier thread, which has told of them.
+// earlier thread, which has told of them, but for those that it did not live to see.
 func given(p transcript.CognitionIn) (pieces []Piece) {
 	for _, block := range p.Blocks {
-		if block.Type == llm.TextBlock {
+		switch {
+		case block.Type == llm.TextBlock:
 			pieces = append(pieces, line(Prompt, "« "+folded(block.Text))...)
+		case transcript.IsUnanswered(block):
+			pieces = append(pieces, line(Failure, failure("a call", "", block.Text))...)
 		}
 	}
 	return pieces

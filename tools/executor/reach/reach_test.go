@@ -111,7 +111,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestAttackMadeFirst: a command makes what is not there yet and what it would keep: the settings of the project, and git folders of this program, which lie where it may write.
+// TestAttackMadeFirst: a command makes what is not there yet and what it would keep: the settings of the project, and git folders of this program, which lie where it may write. All of it is read-only or hidden for it.
 func TestAttackMadeFirst(t *testing.T) {
 	t.Parallel()
 	r := newReach(t, Settings{Mode: confine.Required})

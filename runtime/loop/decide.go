@@ -38,6 +38,9 @@ func (r *run) outcome(ctx context.Context, e ended) thread.Outcome {
 	return decide(e)
 }
 
+// cancelSignal is the first signal of a cancel; a kill begins with another one.
+const cancelSignal = "SIGINT"
+
 // decide turns the end of the work into the thread's outcome. It is the only
 // place that does.
 func decide(e ended) thread.Outcome {
@@ -63,6 +66,10 @@ func decide(e ended) thread.Outcome {
 	var signal *thread.SignalError
 	if errors.As(e.err, &signal) {
 		o.Error.Signal = signal.Signal
+		// A cancel sends it, and is what somebody did.
+		if signal.Signal == cancelSignal {
+			o.Error.Message = thread.ErrCancelled.Error()
+		}
 	}
 	if errors.Is(e.err, thread.ErrCancelled) || errors.Is(e.err, context.Canceled) {
 		o.State = thread.Cancelled

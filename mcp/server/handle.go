@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,11 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 			}
 		}
 	}
+	if msg.method == mcp.MethodToolsList {
+		if err := refuseCursor(msg); err != nil {
+			return nil, err
+		}
+	}
 	if answer, refusal, mine := s.answerOwn(ctx, msg); mine {
 		return answer, refusal
 	}
@@ -43,6 +49,16 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 	default:
 		return nil, internalError("%s has no answer", msg.method)
 	}
+}
+
+// refuseCursor refuses a cursor of the list of tools, which never has a second page, so
+// that the server has given out none.
+func refuseCursor(msg message) *rpcError {
+	var params page
+	if json.Unmarshal(msg.params, &params) == nil && params.Cursor != "" {
+		return invalidParams("%.40q is not a cursor of %s, which has one page: leave cursor out", params.Cursor, msg.method)
+	}
+	return nil
 }
 
 // plainResult is written as JSON member by member. mcp-go's own way makes a map

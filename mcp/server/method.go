@@ -195,7 +195,13 @@ func (s *Server) rpcErrorOf(ctx context.Context, name mcp.MCPMethod, err error) 
 // maxShownURI is how much of a URI an error repeats, in bytes.
 const maxShownURI = 1024
 
+// capitalised begins a sentence with a capital letter, unless it begins with a name: of a
+// tool, a method or a URI.
 func capitalised(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if strings.ContainsFunc(strings.TrimRight(word, ",:;"), func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
+		return text
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
 }

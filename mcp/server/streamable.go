@@ -109,6 +109,8 @@ func checkHeaders(header http.Header, msg message) *rpcError {
 	switch {
 	case version == "":
 		return mismatch("the header " + mcp.HeaderProtocolVersion + " is missing")
+	case msg.protocol == "" && !mcp.IsValidProtocolVersion(version):
+		return unsupportedVersion(version)
 	case msg.protocol == "":
 		return invalidParams("params._meta needs %s, a string", mcp.MetaKeyProtocolVersion)
 	case version != msg.protocol:
@@ -120,6 +122,13 @@ func checkHeaders(header http.Header, msg message) *rpcError {
 		return mismatch(err.Error())
 	}
 	return checkTaskHeader(header.Get(mcp.HeaderName), msg)
+}
+
+// unsupportedVersion refuses a protocol revision and names those there are, as mcp-go
+// does for one that a message declares.
+func unsupportedVersion(version string) *rpcError {
+	unsupported := mcp.UnsupportedProtocolVersionError{Version: item.Clip(version, 100), Supported: mcp.ValidProtocolVersions}.JSONRPCError().Error
+	return &rpcError{Code: unsupported.Code, Message: unsupported.Message, Data: unsupported.Data}
 }
 
 // checkTaskHeader compares the header that names a task (SEP-2663) with the message.

@@ -197,6 +197,26 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
+// TestBlankKey: a variable with blanks alone is one that is not set.
+func TestBlankKey(t *testing.T) {
+	t.Parallel()
+	r := New(usual(), func(name string) string { return map[string]string{"ANTHROPIC_API_KEY": " \t"}[name] })
+	r.answers = func(context.Context, string) bool { return false }
+	if got, err := r.Choose(t.Context(), Want{}); !errors.As(err, new(*NoProviderError)) {
+		t.Errorf("chose %s, %v", got.Ref(), err)
+	}
+}
+
+// TestNoProviderAdvice: what the message advises counts at once, which settings of the
+// project do not.
+func TestNoProviderAdvice(t *testing.T) {
+	t.Parallel()
+	text := (&NoProviderError{Variables: []string{"KEY (lab)"}}).Error()
+	if !strings.Contains(text, "rye-mcp config set --user agent provider.default NAME") || strings.Contains(text, ".ai/config") {
+		t.Error(text)
+	}
+}
+
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	r := registry(usual(), false, "OPENAI_API_KEY")

@@ -139,9 +139,9 @@ func (s *Source) KeyAgain(ctx context.Context, p config.Provider, refused string
 	return key, err == nil && key != refused
 }
 
-// inVariable reports whether the variable that holds a provider's key is set.
+// inVariable reports whether the variable that holds a provider's key is set; blanks are no key.
 func (s *Source) inVariable(p config.Provider) bool {
-	return p.APIKeyEnv != "" && s.getenv(p.APIKeyEnv) != ""
+	return p.APIKeyEnv != "" && strings.TrimSpace(s.getenv(p.APIKeyEnv)) != ""
 }
 
 func givenByCommand(p config.Provider) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Open returns a client for a choice, and a function that releases what it
@@ -28,6 +30,9 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 	}
 	if !r.usable(p) {
 		return nil, nil, r.missing(p)
+	}
+	if err := r.checkBase(p); err != nil {
+		return nil, nil, err
 	}
 	resilience, _, err := r.config.Resilience()
 	if err != nil {
@@ -110,17 +115,40 @@ func (r *Registry) script(ctx context.Context, p config.Provider) (*scripted.Ser
 
 // BaseURL is where a provider is found: its variable goes before its file.
 func (r *Registry) BaseURL(p config.Provider) string {
-	base := p.BaseURL
-	if p.BaseURLEnv != "" {
-		if set := r.getenv(p.BaseURLEnv); set != "" {
-			base = set
-		}
-	}
+	base := cmp.Or(r.baseInVariable(p), p.BaseURL)
 	address, query, asks := strings.Cut(base, "?")
 	if address = strings.TrimRight(address, "/"); asks {
 		return address + "?" + query
 	}
 	return address
+}
+
+// baseInVariable is the address in a provider's variable; empty where it has none.
+func (r *Registry) baseInVariable(p config.Provider) string {
+	if p.BaseURLEnv == "" {
+		return ""
+	}
+	return strings.TrimSpace(r.getenv(p.BaseURLEnv))
+}
+
+// checkBase refuses an address that no request can be sent to, and names where it stands.
+// The address itself may hold a password, so it is not shown.
+func (r *Registry) checkBase(p config.Provider) error {
+	base := r.BaseURL(p)
+	if base == "" {
+		return nil // the protocol's own
+	}
+	// What stands for the model is not there yet.
+	u, err := url.Parse(strings.ReplaceAll(base, "{model}", "model"))
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return nil
+	}
+	where := "base_url of its settings"
+	if r.baseInVariable(p) != "" {
+		where = "the variable " + p.BaseURLEnv
+	}
+	return tool.Faultf(tool.CodeInvalidConfig, "model provider %s cannot be used: %s is not the address of a server; valid is http:// or https:// with a host, as https://api.example.com", p.Name, where).
+		WithHint("tell the person").WithTry("set %s to an address with http:// or https://", where)
 }
 
 // newTransport has the settings of the standard library's default transport and

@@ -222,6 +222,51 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
+// TestOpenBadAddress: an address that nothing can be sent to is refused by the name of
+// where it stands, and is not repeated.
+func TestOpenBadAddress(t *testing.T) {
+	t.Parallel()
+	const inVariable, inSettings = "the variable ANTHROPIC_BASE_URL is not the address", "base_url of its settings is not the address"
+	for name, c := range map[string]struct{ variable, settings, want string }{
+		"no scheme":                 {"secret-host.example", "", inVariable},
+		"a port taken for a path":   {"secret-host:8080", "", inVariable},
+		"other scheme":              {"ftp://secret-host", "", inVariable},
+		"no host":                   {"https://", "", inVariable},
+		"no URL":                    {"http://secret host", "", inVariable},
+		"variable before settings":  {"secret-host", "https://host.example", inVariable},
+		"settings":                  {"", "secret-host/v1", inSettings},
+		"blanks are not set":        {" ", "secret-host/v1", inSettings},
+		"an address":                {"http://127.0.0.1:8080", "", ""},
+		"an address between blanks": {" https://host.example/v1\n", "", ""},
+		"with the model":            {"", "https://host.example/{model}/v1?version=1", ""},
+		"none":                      {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := usual()
+			p := s.providers["anthropic"]
+			p.BaseURL = c.settings
+			s.providers["anthropic"] = p
+			r := New(s, func(name string) string {
+				return map[string]string{"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": c.variable}[name]
+			})
+			_, release, err := r.Open(t.Context(), Choice{Provider: "anthropic"})
+			if c.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := release(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // TestRefusedProviders: what the settings refuse gets no key, and its variable
 // does not reach threads.
 func TestRefusedProviders(t *testing.T) {

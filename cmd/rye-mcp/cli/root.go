@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -80,8 +83,9 @@ func newRoot(sys System) *cobra.Command {
 // newBareRoot is the root without commands, and the flags that they share.
 func newBareRoot(sys System) (*cobra.Command, *options) {
 	var (
-		opts  = options{color: colorAuto}
-		serve serveOptions
+		opts         = options{color: colorAuto}
+		serve        serveOptions
+		tellsVersion bool
 	)
 	root := &cobra.Command{
 		Use:   "rye-mcp",
@@ -105,6 +109,9 @@ its standard input is not a terminal, and shows this help when it is.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if tellsVersion {
+				return writeVersion(sys, false)
+			}
 			if serve.stdio || !onTerminal(sys.Stdin) {
 				return serveStdio(cmd.Context(), sys, opts, serve)
 			}
@@ -118,6 +125,7 @@ its standard input is not a terminal, and shows this help when it is.
 		return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
 	})
 	root.Flags().BoolVar(&serve.stdio, "stdio", false, "serve MCP on standard input and output")
+	root.Flags().BoolVar(&tellsVersion, "version", false, "print the version")
 	serve.addFlags(root, "none is refused")
 	root.PersistentFlags().StringVar(&opts.project, "project", "", "project folder (default: the working directory)")
 	root.PersistentFlags().Var(&opts.color, "color", "colours in what is shown: auto, always or never")
@@ -129,8 +137,8 @@ its standard input is not a terminal, and shows this help when it is.
 	return root, &opts
 }
 
-// usageArgs makes cobra's complaint about arguments a usage error. What looks
-// like a mistyped command is answered with the command.
+// usageArgs makes a usage error of what cobra refuses about arguments, which says what the
+// command takes. What looks like a mistyped command is answered with the command.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
@@ -144,6 +152,16 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 				try = cmd.CommandPath() + " " + near[0]
 			}
 		}
-		return &usageError{message: err.Error(), try: try}
+		message := err.Error()
+		if !cmd.HasSubCommands() { // else an unknown command was named
+			message = fmt.Sprintf("%s takes %s; it is given %s", cmd.CommandPath(), takenBy(cmd), counted(len(args), "argument"))
+		}
+		return &usageError{message: message, try: try}
 	}
+}
+
+// takenBy are the arguments of a command as its help has them.
+func takenBy(cmd *cobra.Command) string {
+	_, takes, _ := strings.Cut(cmd.Use, " ")
+	return cmp.Or(takes, "no arguments")
 }

@@ -23,16 +23,20 @@ func newVersionCommand(sys System) *cobra.Command {
 		Short: "Print the version",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: shows(func(*cobra.Command, []string) error {
-			v := versionJSON{Version: version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-			if asJSON {
-				return writeJSON(sys.Stdout, v)
-			}
-			_, err := fmt.Fprintf(sys.Stdout, "rye-mcp %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
-			return err
+			return writeVersion(sys, asJSON)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+func writeVersion(sys System, asJSON bool) error {
+	v := versionJSON{Version: version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if asJSON {
+		return writeJSON(sys.Stdout, v)
+	}
+	_, err := fmt.Fprintf(sys.Stdout, "rye-mcp %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
+	return err
 }
 
 // version is the module version, or the commit this binary was built from.

@@ -214,7 +214,7 @@ func (w *writing) edit(ctx context.Context) error {
 	if err != nil || string(after) == string(before) {
 		return err
 	}
-	if _, err := config.CheckFile(w.name, w.path(), after); err != nil {
+	if err := w.check(before, after); err != nil {
 		return tool.Faultf(tool.CodeInvalidConfig, "%w", err).WithHint("what you wrote is kept in %s", kept)
 	}
 	_ = os.Remove(kept) // it is a copy
@@ -238,6 +238,35 @@ func (w *writing) edit(ctx context.Context) error {
 		return err
 	}
 	return tellTrust(w.sys, "%s: written", w.path())
+}
+
+// check refuses what set would: errors, and warnings that the file did not give before. The
+// others are shown, since they may be about a newer version's settings.
+func (w *writing) check(before, after []byte) error {
+	warnings, err := config.CheckFile(w.name, w.path(), after)
+	if err != nil {
+		return err
+	}
+	earlier, _ := config.CheckFile(w.name, w.path(), before) // a file that could not be read warned of nothing
+	known := map[string]bool{}
+	for _, warning := range earlier {
+		known[aboutKey(warning)] = true
+	}
+	for _, warning := range warnings {
+		if !known[aboutKey(warning)] {
+			return errors.New(warning)
+		}
+	}
+	for _, warning := range warnings {
+		_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: %s\n", plain.Line(warning))
+	}
+	return nil
+}
+
+// aboutKey is a warning without the file and line that it begins with, as lines move.
+func aboutKey(warning string) string {
+	_, about, _ := strings.Cut(warning, ": ")
+	return about
 }
 
 // unaccepted is what a version of the file says and what does not count.

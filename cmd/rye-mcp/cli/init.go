@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -203,13 +204,29 @@ func tellInit(sys System, roots resolve.Roots, key *sign.Key, created bool, writ
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
+	keys := "It needs ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or a running Ollama.\n" +
+		"Without a key, rye-mcp demo shows threads at work on a scripted model.\n"
+	if needsNoKey(roots) {
+		keys = ""
+	}
+	_, err := fmt.Fprint(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
 		"Two of many more (rye-mcp run shows them):\n"+
 		"  rye-mcp run rye/explain --input path=.     what this project is and how it is built\n"+
 		"  rye-mcp run rye/review                     what is wrong with what is not committed\n"+
-		"It needs ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or a running Ollama.\n"+
-		"Without a key, rye-mcp demo shows threads at work on a scripted model.\n")
+		keys)
 	return err
+}
+
+// needsNoKey reports that threads which name no model use a provider that takes no key: a
+// scripted one, or one on this machine.
+func needsNoKey(roots resolve.Roots) bool {
+	settings := config.New(roots).Read()
+	agent, _, err := settings.Agent()
+	if err != nil || agent.Provider.Default == "" {
+		return false
+	}
+	p, _, err := settings.Provider(agent.Provider.Default)
+	return err == nil && p.APIKeyEnv == "" && p.APIKeyKeychain == "" && len(p.APIKeyCommand) == 0
 }
 
 // writeEditorConfig prints the entry that Claude Desktop, Claude Code and Cursor

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -284,6 +285,9 @@ func (in *installer) entry(c clients.Client) (clients.Entry, []string, error) {
 		return e, nil, err
 	}
 	e.Variables = names
+	if needsNoKey(resolve.Roots{Project: cmp.Or(in.project, in.user), User: in.user, System: system.FS()}) {
+		return e, notes, nil
+	}
 	return e, append(notes, keyNotes(c, names, set)...), nil
 }
 
@@ -312,7 +316,7 @@ func (in *installer) variables(c clients.Client) (names, set []string, err error
 		return nil, nil, err
 	}
 	for _, name := range keys {
-		if in.sys.Getenv(name) != "" {
+		if strings.TrimSpace(in.sys.Getenv(name)) != "" {
 			set = append(set, name)
 		}
 	}

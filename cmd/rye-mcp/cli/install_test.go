@@ -105,6 +105,21 @@ func (w *workshop) must(args ...string) string {
 	return w.out.String()
 }
 
+// TestInstallWithoutKeys: nobody is told to set a key who has a provider that takes none.
+func TestInstallWithoutKeys(t *testing.T) {
+	t.Parallel()
+	const told = "no key of a model provider is set here"
+	w := newWorkshop(t)
+	w.env["ANTHROPIC_API_KEY"] = " "
+	if shown := w.must("cursor", "--print"); !strings.Contains(shown, told) {
+		t.Errorf("with blanks for a key: %s", shown)
+	}
+	w.write(filepath.Join(w.home, ".ai", "config", "agent", "agent.yaml"), "provider:\n  default: ollama\n")
+	if shown := w.must("cursor", "--print"); strings.Contains(shown, told) {
+		t.Errorf("with a provider on this machine: %s", shown)
+	}
+}
+
 // TestInstallRefuses leaves what is in the way as it is, and says what to do.
 func TestInstallRefuses(t *testing.T) {
 	t.Parallel()

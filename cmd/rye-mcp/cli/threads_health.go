@@ -44,13 +44,18 @@ The folders of 1000 threads at most are looked at; --all goes through every one.
 
 func showHealth(ctx context.Context, sys System, opts options, req health.Request, asJSON bool) error {
 	health := health.Report{Success: true, ActiveDays: req.ActiveDays, Stuck: []thread.ID{}, Growth: health.Growth{Days: req.ActiveDays}}
-	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
+	err := inProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
+		there, err := p.hasThreads(ctx, sys)
+		if err != nil || !there {
+			health.MaxRunning = p.control.Settings.Begin().Slots()
+			return err
+		}
 		line := startProgress(sys, "looking at the threads")
 		defer line.end()
 		health, err = operation.ThreadHealth.Run(ctx, p.control, listening(atTerminal(sys), howFar(line, "looking at the threads")), req)
 		return err
 	})
-	if err != nil && !errors.Is(err, errNoThreads) {
+	if err != nil {
 		return err
 	}
 	if asJSON {

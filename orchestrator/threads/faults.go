@@ -36,8 +36,9 @@ func Fault(err error) *tool.Fault {
 		noKey        *provider.KeyError
 	)
 	var (
-		noUser  *place.NoUserSpaceError
-		noPlace *place.NoPlaceError
+		noUser   *place.NoUserSpaceError
+		noPlace  *place.NoPlaceError
+		badLabel *thread.LabelError
 	)
 	switch {
 	case errors.As(err, &noUser):
@@ -68,8 +69,8 @@ func Fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeRequestKeyReused, "%w", err).WithHint("use a request_key of its own for this work")
 	case errors.Is(err, store.ErrReplaced):
 		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("call again, which opens what is there now; if that is refused too, ask the person to start this server again")
-	case errors.Is(err, thread.ErrBadLabel):
-		return tool.Faultf(tool.CodeBadArguments, "%w", err)
+	case errors.As(err, &badLabel):
+		return tool.Faultf(tool.CodeBadArguments, "%w", badLabel)
 	case errors.Is(err, store.ErrBadCursor):
 		return tool.Faultf(tool.CodeBadArguments, "%w", err).WithHint("give back next_cursor of the page before, unchanged")
 	}

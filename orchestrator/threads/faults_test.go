@@ -10,6 +10,17 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
+// TestFaultOfLabel: what is wrong with a name is told alone, without what was being done to
+// which thread.
+func TestFaultOfLabel(t *testing.T) {
+	t.Parallel()
+	_, err := thread.ParseName("\x1b")
+	fault := tool.AsFault(Fault(fmt.Errorf("label thread x-1: %w", err)))
+	if want := "the name has the control character U+001B"; fault.Code != tool.CodeBadArguments || fault.Message != want {
+		t.Errorf("%s: %q, want %q", fault.Code, fault.Message, want)
+	}
+}
+
 // TestFaultsOfOthers: what others have done to a thread at the same time is told by a
 // code, and is no failure of ours.
 func TestFaultsOfOthers(t *testing.T) {

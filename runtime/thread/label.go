@@ -23,6 +23,18 @@ const (
 // ErrBadLabel is what a name or metadata is refused with.
 var ErrBadLabel = errors.New("not a valid label")
 
+// LabelError says what is wrong with a name or metadata. It is an [ErrBadLabel].
+type LabelError struct{ Text string }
+
+func (e *LabelError) Error() string { return e.Text }
+
+// Is makes it a kind of [ErrBadLabel].
+func (e *LabelError) Is(target error) bool { return target == ErrBadLabel }
+
+func badLabel(format string, args ...any) error {
+	return &LabelError{Text: fmt.Sprintf(format, args...)}
+}
+
 // Reserved reports whether a key of metadata is kept by rye-mcp: nobody sets it by hand,
 // and it says something of one thread alone, and not of those that continue it.
 func Reserved(key string) bool {
@@ -42,15 +54,15 @@ func ParseName(text string) (string, error) {
 	name := strings.TrimSpace(text)
 	switch {
 	case name == "":
-		return "", fmt.Errorf("%w: the name is empty", ErrBadLabel)
+		return "", badLabel("the name is empty")
 	case !utf8.ValidString(name):
-		return "", fmt.Errorf("%w: the name is not UTF-8", ErrBadLabel)
+		return "", badLabel("the name is not UTF-8")
 	case utf8.RuneCountInString(name) > MaxNameRunes:
-		return "", fmt.Errorf("%w: the name has %d characters; at most %d are valid", ErrBadLabel, utf8.RuneCountInString(name), MaxNameRunes)
+		return "", badLabel("the name has %d characters; at most %d are valid", utf8.RuneCountInString(name), MaxNameRunes)
 	}
 	if at := strings.IndexFunc(name, misleads); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(name[at:])
-		return "", fmt.Errorf("%w: the name has the control character %U", ErrBadLabel, r)
+		return "", badLabel("the name has the control character %U", r)
 	}
 	return name, nil
 }
@@ -95,7 +107,7 @@ func PatchMetadata(now, patch json.RawMessage) (json.RawMessage, error) {
 	}
 	for key := range with {
 		if Reserved(key) {
-			return nil, fmt.Errorf("%w: %s is kept by rye-mcp and cannot be set", ErrBadLabel, key)
+			return nil, badLabel("%s is kept by rye-mcp and cannot be set", key)
 		}
 	}
 	return encodeMetadata(mergePatch(was, with))
@@ -138,10 +150,10 @@ func metadataObject(raw json.RawMessage) (map[string]any, error) {
 	dec.UseNumber()
 	var object map[string]any
 	if err := dec.Decode(&object); err != nil || object == nil {
-		return nil, fmt.Errorf("%w: metadata is not a JSON object", ErrBadLabel)
+		return nil, badLabel("metadata is not a JSON object")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: something follows the JSON object of metadata", ErrBadLabel)
+		return nil, badLabel("something follows the JSON object of metadata")
 	}
 	return object, checkMetadata(object, 1)
 }
@@ -154,7 +166,7 @@ func checkMetadata(value any, depth int) error {
 		return nil
 	}
 	if depth > MaxMetadataDepth {
-		return fmt.Errorf("%w: metadata is nested more than %d deep", ErrBadLabel, MaxMetadataDepth)
+		return badLabel("metadata is nested more than %d deep", MaxMetadataDepth)
 	}
 	for key, member := range object {
 		if err := CheckMetadataKey(key); err != nil {
@@ -176,9 +188,9 @@ func checkMetadata(value any, depth int) error {
 func CheckMetadataKey(key string) error {
 	switch {
 	case key == "", utf8.RuneCountInString(key) > MaxKeyRunes:
-		return fmt.Errorf("%w: a key of metadata has 1 to %d characters, not %d", ErrBadLabel, MaxKeyRunes, utf8.RuneCountInString(key))
+		return badLabel("a key of metadata has 1 to %d characters, not %d", MaxKeyRunes, utf8.RuneCountInString(key))
 	case !utf8.ValidString(key), strings.ContainsAny(key, `"\`), strings.ContainsFunc(key, misleads):
-		return fmt.Errorf("%w: the key %q of metadata has a quotation mark, a backslash or a control character", ErrBadLabel, key)
+		return badLabel("the key %q of metadata has a quotation mark, a backslash or a control character", key)
 	}
 	return nil
 }
@@ -212,7 +224,7 @@ func encodeMetadata(object map[string]any) (json.RawMessage, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(object); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadLabel, err)
+		return nil, badLabel("metadata cannot be kept as JSON: %v", err)
 	}
 	if b.Len()-1 > MaxMetadataBytes {
 		return nil, tooLong(b.Len() - 1)
@@ -221,5 +233,5 @@ func encodeMetadata(object map[string]any) (json.RawMessage, error) {
 }
 
 func tooLong(bytes int) error {
-	return fmt.Errorf("%w: the metadata would be %d bytes; at most %d are valid", ErrBadLabel, bytes, MaxMetadataBytes)
+	return badLabel("the metadata would be %d bytes; at most %d are valid", bytes, MaxMetadataBytes)
 }

@@ -37,7 +37,7 @@ func (l *listing) addMetadata() error {
 	}
 	l.contains(nil, object)
 	if asked := len(l.conditions) - before; asked > maxAsked {
-		return fmt.Errorf("%w: %d members of metadata are asked for; at most %d are valid", thread.ErrBadLabel, asked, maxAsked)
+		return &thread.LabelError{Text: fmt.Sprintf("%d members of metadata are asked for; at most %d are valid", asked, maxAsked)}
 	}
 	if l.labelled {
 		l.add("threads_labelled", "metadata <> '{}'")

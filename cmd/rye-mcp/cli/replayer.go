@@ -64,6 +64,9 @@ func (r *replayer) one(
 	if err != nil {
 		f := tool.AsFault(err)
 		report.Verdict, report.Why, report.Try = verdictCannot, f.Message, advice(f)
+		if f.Code == tool.CodeInvalidInputs { // a replay is given none of its own
+			report.Try = "the directive must take the inputs of the recorded thread: change it, or name another; rye-mcp run gives other inputs"
+		}
 		return report, nil, nil
 	}
 	report.Calls = len(run.Observed.Calls)

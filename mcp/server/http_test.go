@@ -143,7 +143,7 @@ func TestHTTPRules(t *testing.T) {
 		{"old revision", "POST /mcp", ping, []string{"Mcp-Protocol-Version: 2025-03-26"}, 200, pong},
 		{"unknown revision", "POST /mcp", ping, []string{"Mcp-Protocol-Version: 2025-01-01"}, 400, `"id":1,"error":{"code":-32600,"message":"protocol version`},
 		{"response of unknown revision", "POST /mcp", answer, []string{"Mcp-Protocol-Version: 2025-01-01"}, 400, `{"jsonrpc":"2.0","error":`},
-		{"cursor of tools", "POST /mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x!"}}`, nil, 200, `"message":"\"x!\" is not a cursor of tools/list, which has one page: leave cursor out"`},
+		{"cursor of tools", "POST /mcp", `{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"cursor":"x!"}}`, nil, 200, `"message":"\"x!\" is not a cursor of tools/list, which has one page: leave cursor out"`},
 		{"initialize without client", "POST /mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":7}`, nil, 400, `"code":-32602`},
 		{"PUT", "PUT /mcp", "", nil, 405, ""},
 		{"GET with a body", "GET /mcp", ping, nil, 400, "only POST"},

@@ -157,7 +157,7 @@ func (r *Reach) doors(writable []string) []string {
 	for _, name := range []string{"docker.sock", "podman", "containerd", "crio", "dbus", "systemd/private"} {
 		doors = append(doors, "/run/"+name)
 	}
-	for _, pattern := range []string{"ssh-*", ".X11-unix"} {
+	for _, pattern := range []string{"ssh-*", ".X11-unix/X*"} {
 		found, _ := filepath.Glob(filepath.Join(r.Temp, pattern)) // the pattern is none of a stranger's
 		doors = append(doors, found...)
 	}

@@ -212,7 +212,7 @@ func TestBlankKey(t *testing.T) {
 func TestNoProviderAdvice(t *testing.T) {
 	t.Parallel()
 	text := (&NoProviderError{Variables: []string{"KEY (lab)"}}).Error()
-	if !strings.Contains(text, "rye-mcp config set --user agent provider.default NAME") || strings.Contains(text, ".ai/config") {
+	if !strings.Contains(text, "provider.default of the user's settings") || strings.Contains(text, ".ai/config") {
 		t.Error(text)
 	}
 }

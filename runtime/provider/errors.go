@@ -39,7 +39,7 @@ func (e *NoProviderError) Error() string {
 	if len(e.Local) > 0 {
 		ways = append(ways, "start "+strings.Join(e.Local, " or "))
 	}
-	ways = append(ways, "name another with rye-mcp config set --user agent provider.default NAME")
+	ways = append(ways, "name another in provider.default of the user's settings")
 	return "no model provider can be used: " + strings.Join(ways, ", or ")
 }
 

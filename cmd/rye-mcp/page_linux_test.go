@@ -34,28 +34,34 @@ P=${A#http://*:}; P=${P%%/*}; B="{\"code\":\"${A##*=}\"}"
 exec 3<>/dev/tcp/127.0.0.1/$P && printf 'POST /ui/api/exchange HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' "$P" "${#B}" "$B" >&3 && cat <&3 > answer.txt
 `
 
-// TestAttackAddressOfTheBrowser: a thread reads the address with the code out of the arguments of the browser, before the browser has used it, and asks for its token. It is told that a thread is no person, the code stays good for the browser, and neither arguments nor environment of any process have the token or a key.
-func TestAttackAddressOfTheBrowser(t *testing.T) {
-	longtest.Mark(t)
-	t.Parallel()
-	command, err := json.Marshal(thief)
+// placeOfCommand is a place with a directive, shell, whose model runs one command.
+func placeOfCommand(t *testing.T, line string) *place {
+	t.Helper()
+	command, err := json.Marshal(line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlace(t, `
--- .ai/directives/steal.md --
+	return newPlace(t, `
+-- .ai/directives/shell.md --
 `+"```xml"+`
-<directive name="steal" version="1.0.0"><metadata><model tier="fast" />
+<directive name="shell" version="1.0.0"><metadata><model tier="fast" />
 <permissions><execute><tool>rye.bash</tool></execute></permissions></metadata></directive>
 `+"```"+`
 
-Steal it.
+Run it.
 -- model.yaml --
 turns:
   - times: 1
     tool_calls: [{name: rye_bash, input: {command: `+string(command)+`}}]
   - text: Done.
 `)
+}
+
+// TestAttackAddressOfTheBrowser: a thread reads the address with the code out of the arguments of the browser, before the browser has used it, and asks for its token. It is told that a thread is no person, the code stays good for the browser, and neither arguments nor environment of any process have the token or a key.
+func TestAttackAddressOfTheBrowser(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	p := placeOfCommand(t, thief)
 	dir := t.TempDir()
 	script := filepath.Join(dir, "browser")
 	p.noError(os.WriteFile(script, fmt.Appendf(nil, browser, dir), 0o700)) //nolint:gosec // it is run
@@ -63,7 +69,10 @@ turns:
 	p.noError(os.WriteFile(stay, nil, 0o600))
 	t.Cleanup(func() { _ = os.Remove(stay) })
 	s := p.ui([]string{"BROWSER=" + script}, "ui")
-	var address []byte
+	var (
+		address []byte
+		err     error
+	)
 	p.until(func() (bool, string) {
 		address, err = os.ReadFile(filepath.Join(dir, "address"))
 		return err == nil, "no browser was opened"
@@ -74,7 +83,7 @@ turns:
 	}
 
 	var started view.Started
-	s.post("start", `{"directive":"steal"}`, &started)
+	s.post("start", `{"directive":"shell"}`, &started)
 	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
 	stolen, _ := os.ReadFile(filepath.Join(p.dir, "found.txt"))
 	answer, _ := os.ReadFile(filepath.Join(p.dir, "answer.txt"))
@@ -95,8 +104,11 @@ turns:
 	}
 }
 
+// hello is the first message of a client of MCP.
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+
 // client is a command of a model that speaks MCP to a server of the person's, as an editor does.
-const client = `P=$(cat port) B='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'
+const client = `P=$(cat port) B='` + hello + `'
 exec 3<>/dev/tcp/127.0.0.1/$P && printf 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' "$P" "${#B}" "$B" >&3 && cat <&3 > answer.txt
 `
 
@@ -104,35 +116,17 @@ exec 3<>/dev/tcp/127.0.0.1/$P && printf 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%
 func TestAttackClientInAThread(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
-	command, err := json.Marshal(client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlace(t, `
--- .ai/directives/speak.md --
-`+"```xml"+`
-<directive name="speak" version="1.0.0"><metadata><model tier="fast" />
-<permissions><execute><tool>rye.bash</tool></execute></permissions></metadata></directive>
-`+"```"+`
-
-Speak to the server.
--- model.yaml --
-turns:
-  - times: 1
-    tool_calls: [{name: rye_bash, input: {command: `+string(command)+`}}]
-  - text: Done.
-`)
+	p := placeOfCommand(t, client)
 	s := p.ui(nil, "serve", "--http", "127.0.0.1:0")
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.base, "http://"), ":")
 	p.noError(os.WriteFile(filepath.Join(p.dir, "port"), []byte(port), 0o600))
 	var started view.Started
-	s.post("start", `{"directive":"speak"}`, &started)
+	s.post("start", `{"directive":"shell"}`, &started)
 	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
 	answer, _ := os.ReadFile(filepath.Join(p.dir, "answer.txt"))
 	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 403")) || !bytes.Contains(answer, []byte("a command of a thread")) {
 		t.Errorf("the thread was answered %q", answer)
 	}
-	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	if status, answer := s.ask(http.MethodPost, "/mcp", hello, "Accept: application/json, text/event-stream"); status != http.StatusOK {
 		t.Errorf("the person was answered %d %s", status, answer)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
@@ -277,14 +278,14 @@ func (r *renewal) readConversation(until transcript.Until) error {
 
 // inContext is how many tokens conversation and message take up: what the provider has
 // counted, and an estimate of what came since. What another model has counted are other
-// tokens, so that all is estimated too, and the larger counts.
-func (r *renewal) inContext() (int64, error) {
+// tokens, so that all is estimated too, with what is fixed, and the larger counts.
+func (r *renewal) inContext(fixed func() (int64, error)) (int64, error) {
 	known := thread.Sum(r.counted.Tokens, handoff.Tokens(r.messages[r.counted.Messages:]...), r.messageTokens())
 	if r.counted.Tokens > 0 && r.counted.Model == r.plan.Choice.Ref() {
 		return known, nil
 	}
-	fixed, err := r.fixed()
-	return max(known, thread.Sum(handoff.Tokens(r.messages...), fixed)), err
+	beside, err := fixed()
+	return max(known, thread.Sum(handoff.Tokens(r.messages...), beside)), err
 }
 
 func (r *renewal) messageTokens() int64 { return handoff.Tokens(llm.Text(llm.User, r.asked.message)) }
@@ -305,11 +306,12 @@ func (r *renewal) shorten(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, err := r.inContext()
+	fixed := sync.OnceValues(r.fixed) // the palette is built for it
+	used, err := r.inContext(fixed)
 	if err != nil || limit.ContextShare(r.plan.Choice.Model, used, 0) < settings.Continuation.TriggerThreshold {
 		return err
 	}
-	fixed, err := r.fixed()
+	beside, err := fixed()
 	if err != nil {
 		return err
 	}
@@ -324,7 +326,7 @@ func (r *renewal) shorten(ctx context.Context) error {
 	in.Capabilities = r.meta.Capabilities
 	_, m.Task = prompt.Build(in)
 	_, window := limit.ContextUse(r.plan.Choice.Model, 0, 0)
-	r.messages, _ = handoff.Compose(m, "", r.messages, handoff.Ceiling(settings.Continuation.ResumeCeilingTokens, window, fixed))
+	r.messages, _ = handoff.Compose(m, "", r.messages, handoff.Ceiling(settings.Continuation.ResumeCeilingTokens, window, beside))
 	r.shortened, r.children, r.counted = true, m.Children, transcript.Count{}
 	return nil
 }

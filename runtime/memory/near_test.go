@@ -124,7 +124,7 @@ func TestTitleIsSubstance(t *testing.T) {
 	}
 }
 
-// Who writes what is nearly the same as an entry is told its key, and can take its place.
+// A writer of nearly the same as an entry is told the key of that, and can take its place.
 func TestNearIsTold(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -70,8 +70,8 @@ func (p Policy) found() Policy {
 	return p
 }
 
-// pinned are the folders between what may be changed and what may not, the outer ones first. Who moves one of
-// them takes what is protected to a path that the next command's mounts do not know.
+// pinned are the folders between what may be changed and what may not, the outer ones first. If one of
+// them were moved, what is protected would be at a path that the next command's mounts do not know.
 func (p Policy) pinned() []string {
 	var pinned []string
 	for _, path := range slices.Concat(p.ReadOnly, p.Hidden) {

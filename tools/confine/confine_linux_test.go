@@ -220,20 +220,32 @@ func TestAttackConfined(t *testing.T) {
 	}
 }
 
-// TestAttackTerminals: a command writes to the terminals of the person, where it could read what is typed. It has terminals of its own, and they work.
-func TestAttackTerminals(t *testing.T) {
-	t.Parallel()
-	c, p := confiner(t), newPlace(t)
+// newTerminal is a terminal of the person's, and its path.
+func newTerminal(t *testing.T) (terminal *os.File, path string) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip("no terminal can be made here: ", err)
 	}
-	defer func() { _ = master.Close() }()
+	t.Cleanup(func() { _ = master.Close() })
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
+	if err = errors.Join(err, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)); err != nil {
 		t.Fatal(err)
 	}
-	got := p.run(c, fmt.Sprintf("ls /dev/pts; echo x > /dev/pts/%d && echo ESCAPED", number))
+	path = fmt.Sprintf("/dev/pts/%d", number)
+	if terminal, err = os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	return terminal, path
+}
+
+// TestAttackTerminals: a command writes to the terminals of the person, where it could read what is typed. It has terminals of its own, and they work.
+func TestAttackTerminals(t *testing.T) {
+	t.Parallel()
+	c, p := confiner(t), newPlace(t)
+	_, name := newTerminal(t)
+	got := p.run(c, "ls /dev/pts; echo x > "+name+" && echo ESCAPED")
 	if string(got.Stdout) != "ptmx\n" {
 		t.Errorf("%s%s", got.Stdout, got.Stderr)
 	}
@@ -250,20 +262,7 @@ func TestAttackOwnTerminal(t *testing.T) {
 	t.Parallel()
 	program := confiner(t).Self
 	for mode, want := range map[Mode]string{Off: "ESCAPED\n", Required: ""} {
-		master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-		if err != nil {
-			t.Skip("no terminal can be made here: ", err)
-		}
-		defer func() { _ = master.Close() }()
-		number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-		if err = errors.Join(err, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)); err != nil {
-			t.Fatal(err)
-		}
-		terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = terminal.Close() }()
+		terminal, _ := newTerminal(t)
 		cmd := exec.Command(program)
 		cmd.Env, cmd.Stdin = append(os.Environ(), terminalVariable+"="+string(mode)), terminal
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

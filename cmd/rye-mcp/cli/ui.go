@@ -191,13 +191,14 @@ func fromCommand(client, server netip.AddrPort) bool {
 	if !known || from.PID == 0 {
 		return false
 	}
+	itself := true
 	for args := range process.AncestryOf(from.PID) {
 		if spawn.IsThread(args) {
-			return false
+			return !itself
 		}
-		break
+		itself = false
 	}
-	return isOfThread(from.PID)
+	return process.MarkOf(from.PID) != ""
 }
 
 // pageAddress is where a browser finds the page. What stands in the fragment is sent to

@@ -133,7 +133,7 @@ func TestFetchRefusals(t *testing.T) {
 	_ = s.refused("rye/web/fetch", args{"url": "http://" + local + ":1/"}, tool.CodeToolFailed)
 }
 
-// Whatever is in a cell, cells and rows stay apart.
+// Cells and rows stay apart, with lines, lists and tables in cells too.
 func TestCellsStayApart(t *testing.T) {
 	t.Parallel()
 	row := func(cell string) string {

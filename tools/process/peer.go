@@ -21,11 +21,12 @@ type Peer struct {
 	Stdin  io.WriteCloser // closing it is the polite way to end the command
 	Stdout io.ReadCloser
 
-	cmd    *exec.Cmd
-	grace  time.Duration
-	stderr Tail
-	ended  chan struct{}
-	exit   Exit // valid when ended is closed
+	cmd         *exec.Cmd
+	grace       time.Duration
+	diagnostics diagnostics
+	stderr      Tail // where nobody else takes the diagnostics
+	ended       chan struct{}
+	exit        Exit // valid when ended is closed
 
 	mu     sync.Mutex
 	reaped bool // its number can be another's
@@ -47,14 +48,14 @@ func Open(c Command) (*Peer, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = childs[0], childs[1], childs[2]
 	p := &Peer{Stdin: ours[0], Stdout: ours[1], cmd: cmd, grace: positive(c.Grace, DefaultGrace), ended: make(chan struct{})}
 
-	diagnostics := c.Stderr
-	if diagnostics == nil {
-		diagnostics = &p.stderr
+	p.diagnostics.pipe, p.diagnostics.to = ours[2], c.Stderr
+	if c.Stderr == nil {
+		p.diagnostics.to = &p.stderr
 	}
 	started := make(chan error)
 	go func() {
 		defer c.ended()
-		p.run(started, func() { closeAll(childs); c.started() }, ours[2], diagnostics)
+		p.run(started, func() { closeAll(childs); c.started() })
 	}()
 	if err := <-started; err != nil {
 		closeAll(ours)
@@ -65,7 +66,7 @@ func Open(c Command) (*Peer, error) {
 
 // run starts the command and waits for its end. Linux ties the child's death signal
 // to the operating-system thread that started it, so the thread stays until then.
-func (p *Peer) run(started chan<- error, closeChilds func(), stderr *os.File, to io.Writer) {
+func (p *Peer) run(started chan<- error, closeChilds func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
@@ -77,8 +78,7 @@ func (p *Peer) run(started chan<- error, closeChilds func(), stderr *os.File, to
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		_, _ = io.Copy(to, stderr)
-		_, _ = io.Copy(io.Discard, stderr) // a writer that takes no more must not hold up the command
+		p.diagnostics.follow()
 	}()
 	<-Watch(context.Background(), p.cmd.Process.Pid)
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (p *Peer) run(started chan<- error, closeChilds func(), stderr *os.File, to
 	case <-drained: // a process that left the group can hold the pipe open
 	case <-time.After(p.grace):
 	}
-	_ = stderr.Close()
+	_ = p.diagnostics.pipe.Close()
 	close(p.ended)
 }
 
@@ -103,9 +103,18 @@ func (p *Peer) Exit() Exit {
 	return p.exit
 }
 
-// Stderr is the end of what the command has written to its standard error, where
-// nobody else takes it.
-func (p *Peer) Stderr() string { return p.stderr.String() }
+// Stderr is the end of what the command has written to its standard error until now,
+// where nobody else takes it.
+func (p *Peer) Stderr() string {
+	p.diagnostics.catchUp()
+	return p.stderr.String()
+}
+
+// ForgetStderr has [Peer.Stderr] begin with what the command writes from now on.
+func (p *Peer) ForgetStderr() {
+	p.diagnostics.catchUp()
+	p.stderr.forget()
+}
 
 // Close ends the command: its input is closed, its group gets SIGTERM and then
 // SIGKILL, each when the step before had its time. It waits for the end.

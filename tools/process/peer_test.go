@@ -99,3 +99,23 @@ func TestPeerNotStarted(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 }
+
+// TestPeerStderrUntilNow shows that whoever has read a line of a command can read what the
+// command wrote to its standard error before it, and forget that.
+func TestPeerStderrUntilNow(t *testing.T) {
+	t.Parallel()
+	p := openSh(t, `while read line; do echo "about $line" >&2; echo "$line"; done`)
+	out := bufio.NewReader(p.Stdout)
+	for i := range 200 {
+		_, err := fmt.Fprintf(p.Stdin, "%d\n", i)
+		must(t, err)
+		_, err = out.ReadString('\n')
+		must(t, err)
+		if got, want := p.Stderr(), fmt.Sprintf("about %d\n", i); got != want {
+			t.Fatalf("%q, want %q", got, want)
+		}
+		if p.ForgetStderr(); p.Stderr() != "" {
+			t.Fatal("not forgotten")
+		}
+	}
+}

@@ -31,3 +31,9 @@ func (t *Tail) String() string {
 	defer t.mu.Unlock()
 	return string(t.kept)
 }
+
+func (t *Tail) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = nil
+}

@@ -30,9 +30,10 @@ type confining func(*process.Command) error
 // worker is a process that answers one call after the other. Each message is its
 // length in four bytes and JSON.
 type worker struct {
-	mu   sync.Mutex // held during a call
-	made [sha256.Size]byte
-	peer *process.Peer // nil before the first call, and when it had to be killed
+	among *workers
+	turn  chan struct{} // has one element during a call
+	made  [sha256.Size]byte
+	peer  *process.Peer // nil before the first call, and when it had to be killed
 }
 
 // call has the worker of a tool answer, which is started, or replaced when the tool is
@@ -42,8 +43,12 @@ func (w *workers) call(ctx context.Context, plan *chain.Plan, command process.Co
 	if err != nil {
 		return nil, err
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
+	select {
+	case one.turn <- struct{}{}:
+		defer func() { <-one.turn }()
+	case <-ctx.Done():
+		return nil, tool.Faultf(tool.CodeCancelled, "%s was not called: the call was cancelled while it waited for an earlier one", plan.Chain.Tool().ID)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, command.Timeout, errTimeout)
 	defer cancel()
 	if err := one.ready(plan, command, confine); err != nil { //nolint:contextcheck // the process outlives the call
@@ -65,26 +70,39 @@ func (w *workers) of(plan *chain.Plan) (*worker, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, tool.Faultf(tool.CodeCancelled, "the thread has ended")
+		return nil, threadEnded()
 	}
 	if w.by == nil {
 		w.by = map[string]*worker{}
 	}
 	key := string(plan.Call.ThreadID) + " " + plan.Chain.Tool().ID
 	if w.by[key] == nil {
-		w.by[key] = &worker{}
+		w.by[key] = &worker{among: w, turn: make(chan struct{}, 1)}
 	}
 	return w.by[key], nil
 }
 
-// ready sees to it that a process runs what the plan says.
+func (w *workers) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+func threadEnded() error { return tool.Faultf(tool.CodeCancelled, "the thread has ended") }
+
+// ready sees to it that a process runs what the plan says, and that what it said about
+// earlier calls is not told of this one.
 func (w *worker) ready(plan *chain.Plan, command process.Command, confine confining) error {
+	if w.among.isClosed() { // this call has waited for its turn, and nobody ends what it would start
+		return threadEnded()
+	}
 	made := identity(plan, command)
 	if w.peer != nil {
 		select {
 		case <-w.peer.Ended():
 		default:
 			if w.made == made {
+				w.peer.ForgetStderr()
 				return nil
 			}
 		}
@@ -196,12 +214,12 @@ func (w *workers) close() error {
 	w.by = nil
 	w.mu.Unlock()
 	for _, one := range all {
-		one.mu.Lock()
+		one.turn <- struct{}{}
 		if one.peer != nil {
 			one.peer.Kill()
 			one.peer = nil
 		}
-		one.mu.Unlock()
+		<-one.turn
 	}
 	return nil
 }

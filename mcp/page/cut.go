@@ -3,7 +3,8 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 const (
@@ -45,11 +46,7 @@ func shorter(value any, most int) (any, bool) {
 		if len(v) <= most {
 			return v, false
 		}
-		end := most
-		for end > 0 && !utf8.RuneStart(v[end]) {
-			end--
-		}
-		return v[:end] + "…", true
+		return item.Begin(v, most) + "…", true
 	case []any:
 		for i := range v {
 			var was bool

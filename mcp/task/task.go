@@ -136,7 +136,7 @@ func message(now view.Standing) string {
 			text += ", " + item.Shown(now.LastTool)
 		}
 		if words := strings.Join(strings.Fields(now.LastText), " "); words != "" {
-			text += ": " + strings.ToValidUTF8(words[max(0, len(words)-maxWords):], "")
+			text += ": " + item.End(words, maxWords)
 		}
 	}
 	return text

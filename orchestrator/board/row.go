@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -205,9 +204,5 @@ func lastOf(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	cut := len(text) - (most - len("…"))
-	for !utf8.RuneStart(text[cut]) {
-		cut++
-	}
-	return "…" + text[cut:]
+	return "…" + item.End(text, most-len("…"))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // maxText is how much of one text is sent, in bytes.
@@ -186,9 +186,6 @@ func clipped(text string) string {
 	if len(text) <= maxText {
 		return strings.ToValidUTF8(text, "\uFFFD")
 	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s\n[%d more bytes]", strings.ToValidUTF8(text[:end], "\uFFFD"), len(text)-end)
+	begin := item.Begin(text, maxText)
+	return fmt.Sprintf("%s\n[%d more bytes]", strings.ToValidUTF8(begin, "\uFFFD"), len(text)-len(begin))
 }

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -87,9 +87,7 @@ func partPage(rec thread.Record, in TranscriptInput) (TranscriptPage, error) {
 				WithHint("give back next_cursor of an answer about the same part, or leave cursor out")
 		}
 	}
-	for from < len(text) && !utf8.RuneStart(text[from]) {
-		from--
-	}
+	from = item.Start(text, from)
 	content := text[from:]
 	content = content[:tool.FitsJSON(content, cmp.Or(in.MaxBytes, transcript.DefaultPageBytes))]
 	page := TranscriptPage{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
 )
 
@@ -156,7 +157,7 @@ func childLine(most int) func(Child) string {
 		if result == "" || most == 0 {
 			return line
 		}
-		if short := clip(result, most); short != result {
+		if short := item.Begin(result, most); short != result {
 			result = short + "…"
 		}
 		return line + ": " + result

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // shortened are messages within so many tokens, or as small as they can be. What
@@ -93,27 +93,13 @@ func cutMiddle(text string, most int) string {
 	}
 	note := func(left int) string { return fmt.Sprintf("\n[… %d bytes left out …]\n", left) }
 	room := max(0, most-len(note(len(text))))
-	head := clip(text, room*2/3)
-	tail := text[len(text)-room/3:]
-	for tail != "" && !utf8.RuneStart(tail[0]) {
-		tail = tail[1:]
-	}
+	head := item.Begin(text, room*2/3)
+	tail := item.End(text, room/3)
 	short := head + note(len(text)-len(head)-len(tail)) + tail
 	if len(short) >= len(text) {
 		return text
 	}
 	return short
-}
-
-// clip is the beginning of a text, within so many bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:max(0, most)]
 }
 
 // boundedInput is the input of a call, or an object that says how long it was.

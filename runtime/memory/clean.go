@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -105,11 +106,7 @@ func kindOf(k memory.Kind) error {
 
 // name is one line of at most maxName bytes.
 func name(text string) string {
-	text = cleanLine(text)
-	if len(text) > maxName {
-		text = strings.ToValidUTF8(text[:maxName], "")
-	}
-	return text
+	return item.Begin(cleanLine(text), maxName)
 }
 
 // names are kinds in a sentence.

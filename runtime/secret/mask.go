@@ -5,7 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // span is a part of a text that says a secret.
@@ -121,10 +122,7 @@ func (v *Vault) Begun(text string) int {
 			}
 		}
 	}
-	for begun < len(text) && begun > 0 && !utf8.RuneStart(text[len(text)-begun]) {
-		begun++
-	}
-	return begun
+	return len(text) - item.Start(text, len(text)-begun)
 }
 
 // Writer masks what is written to it, in pieces that may cut a value anywhere,

@@ -3,10 +3,10 @@ package timeline
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 const (
@@ -234,11 +234,7 @@ func shown(text string) string {
 	if len(text) <= maxText {
 		return strings.ToValidUTF8(text, "\uFFFD")
 	}
-	cut := maxText - len("…")
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.Clone(strings.ToValidUTF8(text[:cut], "")) + "…"
+	return strings.ToValidUTF8(item.Begin(text, maxText-len("…")), "") + "…"
 }
 
 // used adds to what the thread has used.

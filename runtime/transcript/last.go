@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // LastOutcome returns how the thread decided to end and what it had cost, from
@@ -187,5 +188,5 @@ func (l *lastWords) text() string {
 	if len(text) <= lastWordsBytes {
 		return text
 	}
-	return "…" + strings.ToValidUTF8(text[len(text)-lastWordsBytes:], "")
+	return "…" + item.End(text, lastWordsBytes)
 }

@@ -11,11 +11,11 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Hit is an event in which something was found.
@@ -219,9 +219,6 @@ func excerpt(text string, from, to int) string {
 	if end < len(text) {
 		after = "…"
 	}
-	for start < from && !utf8.RuneStart(text[start]) {
-		start++
-	}
-	shown := strings.ToValidUTF8(text[start:min(end, len(text))], "")
+	shown := strings.ToValidUTF8(text[item.Start(text, start):min(end, len(text))], "")
 	return before + strings.Join(strings.Fields(shown), " ") + after
 }

@@ -3,8 +3,8 @@ package action
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -49,10 +49,7 @@ func pageOf(text string, offset, room int) (page string, next int, err error) {
 		return "", 0, tool.Faultf(tool.CodeBadArguments, "offset %d is behind the end of the content, which has %d bytes", offset, len(text)).
 			WithHint("Give next_offset of the answer before, or leave offset out.")
 	}
-	for offset < len(text) && !utf8.RuneStart(text[offset]) {
-		offset++
-	}
-	rest := text[offset:]
+	rest := item.End(text, len(text)-offset)
 	end := tool.FitsJSON(rest, room)
 	if end == len(rest) {
 		return rest, 0, nil
@@ -60,7 +57,7 @@ func pageOf(text string, offset, room int) (page string, next int, err error) {
 	if line := strings.LastIndexByte(rest[:end], '\n') + 1; line > end/2 {
 		end = line
 	}
-	return rest[:end], offset + end, nil
+	return rest[:end], len(text) - len(rest) + end, nil
 }
 
 // PageOf is pageOf for a text of an MCP server's own.

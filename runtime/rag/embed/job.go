@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -87,19 +87,8 @@ func (j *job) fitted(text string) (fits string, cut bool) {
 	if strings.TrimSpace(text) == "" {
 		return ".", false
 	}
-	short := firstBytes(text, j.maxText())
+	short := item.Begin(text, j.maxText())
 	return short, len(short) < len(text)
-}
-
-// firstBytes is the beginning of a text, in whole characters.
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // batchOf embeds the texts of one request. Texts that the endpoint finds too long are
@@ -112,7 +101,7 @@ func (j *job) batchOf(ctx context.Context, texts []string, halvings int) (Vector
 	if len(texts) > 1 {
 		return j.halves(ctx, out, texts, halvings)
 	}
-	half, err := j.batchOf(ctx, []string{firstBytes(texts[0], (len(texts[0])+1)/2)}, halvings-1)
+	half, err := j.batchOf(ctx, []string{item.Begin(texts[0], (len(texts[0])+1)/2)}, halvings-1)
 	half.Cut = 1
 	return half, err
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Bounds of a set.
@@ -148,12 +149,7 @@ func (r *reader) decode(fields map[string]json.RawMessage, into map[string]any) 
 }
 
 // cut is the beginning of what a person has written.
-func cut(s string) string {
-	if len(s) <= 40 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:40], "") + "…"
-}
+func cut(s string) string { return item.Clip(s, 40) }
 
 // fieldsOf are the fields of an object that is alone on its line, none twice.
 func fieldsOf(line []byte) (map[string]json.RawMessage, error) {

@@ -102,7 +102,7 @@ func short(text string) string {
 	if len(text) <= maxDescription {
 		return text
 	}
-	cut := strings.ToValidUTF8(text[:maxDescription], "")
+	cut := item.Begin(text, maxDescription)
 	if end := strings.LastIndex(cut, ". "); end > 0 {
 		return cut[:end+1]
 	}

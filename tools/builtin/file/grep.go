@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -193,10 +193,7 @@ func excerpt(text []byte, at int) string {
 	if len(text) <= most {
 		return strings.ToValidUTF8(string(text), "\uFFFD")
 	}
-	from := max(0, at-before)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
+	from := item.Start(text, max(0, at-before))
 	to := min(len(text), from+most)
 	shown := strings.ToValidUTF8(string(text[from:to]), "\uFFFD")
 	if from > 0 {

@@ -6,7 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // line is one line of a file, as bytes: files need not be UTF-8.
@@ -145,11 +146,7 @@ func cutText(text []byte) string {
 	if len(text) <= maxShown {
 		return strings.ToValidUTF8(string(text), "\uFFFD")
 	}
-	end := maxShown
-	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… [line cut, %d bytes in all]", strings.ToValidUTF8(string(text[:end]), "\uFFFD"), len(text))
+	return fmt.Sprintf("%s… [line cut, %d bytes in all]", strings.ToValidUTF8(string(item.Begin(text, maxShown)), "\uFFFD"), len(text))
 }
 
 // sniffBytes is how much of a file decides whether it is text.

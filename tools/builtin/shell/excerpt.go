@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // halfBytes is how much is kept of the beginning and of the end of a stream:
@@ -34,13 +36,10 @@ func (e *excerpt) Write(p []byte) (int, error) {
 // keep takes valid UTF-8.
 func (e *excerpt) keep(text []byte) {
 	if !e.full {
-		n := min(len(text), halfBytes-len(e.head))
-		for n < len(text) && n > 0 && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		e.head = append(e.head, text[:n]...)
-		e.full = n < len(text)
-		text = text[n:]
+		begin := item.Begin(text, halfBytes-len(e.head))
+		e.head = append(e.head, begin...)
+		e.full = len(begin) < len(text)
+		text = text[len(begin):]
 	}
 	e.tail = append(e.tail, text...)
 	if len(e.tail) > 2*halfBytes {
@@ -51,12 +50,9 @@ func (e *excerpt) keep(text []byte) {
 // trim shortens tail to the last halfBytes, less where that would split a
 // character.
 func (e *excerpt) trim() {
-	cut := len(e.tail) - halfBytes
-	for cut < len(e.tail) && !utf8.RuneStart(e.tail[cut]) {
-		cut++
-	}
-	e.dropped += cut
-	e.tail = append(e.tail[:0], e.tail[cut:]...)
+	end := item.End(e.tail, halfBytes)
+	e.dropped += len(e.tail) - len(end)
+	e.tail = append(e.tail[:0], end...)
 }
 
 // finish takes what was written of a last, unfinished character and brings tail

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -135,7 +136,7 @@ func end(text string) string {
 	if len(text) <= shownDiagnostics {
 		return text
 	}
-	text = strings.ToValidUTF8(text[len(text)-shownDiagnostics:], "")
+	text = item.End(text, shownDiagnostics)
 	if _, rest, ok := strings.Cut(text, "\n"); ok {
 		text = rest
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
-	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -168,19 +167,20 @@ func (p *place) trace() (env []string, steps func() []reached) {
 // work beside for as long as they have the tables open.
 func newerMigrations(folder string) fs.FS {
 	all, known := fstest.MapFS{}, 0
-	err := fs.WalkDir(postgres.Migrations(), ".", func(name string, d fs.DirEntry, err error) error {
+	ours := os.DirFS(filepath.Join("..", "..", "runtime", "store", "postgres"))
+	err := fs.WalkDir(ours, "migrations", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		if path.Dir(name) == folder {
 			known++
 		}
-		text, err := fs.ReadFile(postgres.Migrations(), name)
+		text, err := fs.ReadFile(ours, name)
 		all[name] = &fstest.MapFile{Data: text}
 		return err
 	})
 	if err != nil {
-		panic(err) // what is embedded can be read
+		panic(err) // what this program was made of can be read
 	}
 	table := map[string]string{"migrations": "threads", "migrations/fleet": "rye.workers"}[folder]
 	all[fmt.Sprintf("%s/%04d_newer.sql", folder, known+1)] = &fstest.MapFile{

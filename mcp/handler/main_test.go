@@ -105,7 +105,7 @@ func newProject(t *testing.T, dir string) *Project {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil },
 		Own:      func() (*sign.PublicKey, error) { return nil, nil },
 	}
-	tools, err := executor.New(append(file.Tools(""), shell.New(nil))...)
+	tools, err := executor.New(append(file.Tools(file.Deps{}), shell.New(nil))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,12 +46,6 @@ func (s *streams) leave() {
 	s.open--
 }
 
-func (s *streams) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
-}
-
 // lines is an answer of lines of JSON. Its methods are safe for concurrent use.
 type lines struct {
 	w    http.ResponseWriter

@@ -164,13 +164,19 @@ func (s *served) awaitStreams(want int) {
 	s.t.Helper()
 	deadline, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
-	for s.page.streams.count() != want {
+	for s.openStreams() != want {
 		select {
 		case <-deadline.Done():
-			s.t.Fatalf("%d streams are open", s.page.streams.count())
+			s.t.Fatalf("%d streams are open", s.openStreams())
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+func (s *served) openStreams() int {
+	s.page.streams.mu.Lock()
+	defer s.page.streams.mu.Unlock()
+	return s.page.streams.open
 }
 
 // There are as many streams as there may be. A further one is refused with the reason, and

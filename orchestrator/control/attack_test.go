@@ -21,7 +21,7 @@ import (
 // whatever JSON it likes.
 func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.Helper()
-	tools, err := executor.New(file.Tools("")...)
+	tools, err := executor.New(file.Tools(file.Deps{})...)
 	s.noError(err)
 	meta, err := s.folder(self).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)

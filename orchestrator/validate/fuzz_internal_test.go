@@ -86,7 +86,7 @@ func fuzzWorld() *world {
 	roots := resolve.Roots{System: system.FS()}
 	settings := config.New(roots).Read()
 	env := map[string]string{"ANTHROPIC_API_KEY": "key"}
-	registry, err := executor.New(file.Tools("")...)
+	registry, err := executor.New(file.Tools(file.Deps{})...)
 	if err != nil {
 		panic(err)
 	}
@@ -96,7 +96,7 @@ func fuzzWorld() *world {
 	v := &Validator{
 		Palette:  box.Palette,
 		Resolver: resolve.New(roots), Config: settings,
-		Providers: provider.New(settings, func(name string) string { return env[name] }),
+		Providers: provider.NewSource(func(name string) string { return env[name] }).With(settings),
 		Trust:     &trust.Gate{Roots: roots, Shipped: system.Has, Settings: settings.Integrity},
 		Runs:      func(*resolve.Found) ([]string, error) { return nil, nil },
 		Env:       func(string) bool { return false },

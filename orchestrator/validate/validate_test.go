@@ -52,7 +52,7 @@ func newScene(t *testing.T) *scene {
 	chains := &chain.Builder{Resolver: resolve.New(roots), Trust: unchecked}
 	s.Validator = &validate.Validator{
 		Resolver: resolve.New(roots), Config: config.AsWritten(roots).Read(),
-		Providers: provider.New(settings, func(name string) string { return env[name] }),
+		Providers: provider.NewSource(func(name string) string { return env[name] }).With(settings),
 		Trust: &trust.Gate{
 			Roots: roots, Shipped: system.Has, Settings: settings.Integrity,
 			Own: func() (*sign.PublicKey, error) { return nil, nil }, //nolint:nilnil // the user has no key
@@ -72,7 +72,7 @@ func newScene(t *testing.T) *scene {
 		},
 		Env: func(name string) bool { return name == "PROJECT_PATH" },
 	}
-	registry, err := executor.New(append(file.Tools(s.user), shell.New(nil))...)
+	registry, err := executor.New(append(file.Tools(file.Deps{User: s.user}), shell.New(nil))...)
 	if err != nil {
 		t.Fatal(err)
 	}

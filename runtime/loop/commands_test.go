@@ -17,7 +17,7 @@ import (
 // command runs a thread of a command of another program.
 func (h *house) command(text, arguments string, capabilities ...string) thread.Record {
 	h.t.Helper()
-	h.tools.more = append(file.Tools(h.user), shell.New(nil))
+	h.tools.more = append(file.Tools(file.Deps{User: h.user}), shell.New(nil))
 	h.write(".claude/commands/check.md", "---\nallowed-tools: Bash, Read\n---\n"+text)
 	h.script("turns:\n  - {text: Done.}\n")
 	found, err := h.resolver().Find(item.Directive, "claude/commands/check")

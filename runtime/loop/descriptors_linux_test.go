@@ -72,7 +72,7 @@ func testWithoutDescriptors(t *testing.T) {
 	h := newHouse(t)
 	h.script(doneScript)
 	id := h.register(job{capabilities: []string{}})
-	registry := provider.New(config.New(h.roots()).Read(), func(string) string { return "" })
+	registry := provider.NewSource(func(string) string { return "" }).With(config.New(h.roots()).Read())
 	choice, err := registry.Choose(t.Context(), provider.Want{Override: "fake/small"})
 	if err != nil {
 		t.Fatal(err)

@@ -257,7 +257,7 @@ func (h *house) deps(id thread.ID) Deps {
 	}
 	d := Deps{
 		ID: id, Project: h.project, Process: thread.Process{PID: os.Getpid(), Host: "here"}, Store: h.store, Runner: h.store.Runner(id, ""), Finisher: h.finisher, Transcript: w,
-		Resolver: resolver, Trust: gate, Executor: tools, Providers: provider.New(config.New(h.roots()).Read(), func(string) string { return "" }),
+		Resolver: resolver, Trust: gate, Executor: tools, Providers: provider.NewSource(func(string) string { return "" }).With(config.New(h.roots()).Read()),
 		Actions: action.New(action.Deps{
 			Resolver: resolver, Trust: gate, Executor: tools, Threads: h.threads, Now: time.Now,
 			Search: func(context.Context, search.Query) (search.Page, error) { return search.Page{}, nil },

@@ -127,7 +127,7 @@ func TestNoSecrets(t *testing.T) {
 	roots := h.roots()
 	h.writeAt(roots.User, ".ai/config/agent/providers/own.yaml", "api: anthropic\nbase_url: "+h.server.BaseURL()+
 		"\napi_key_env: LOOP_TEST_KEY\nheaders: {X-Gateway: 'Bearer "+secrets["header"]+"'}"+plainProvider)
-	d.Providers = provider.New(config.New(roots).Read(), os.Getenv)
+	d.Providers = provider.NewSource(os.Getenv).With(config.New(roots).Read())
 	rec, err := Run(t.Context(), d)
 	if err != nil || rec.Status != thread.Error {
 		t.Fatalf("%s, %v", rec.Status, err)

@@ -13,11 +13,11 @@ import (
 // lineOf is the timeline of a thread.
 func (h *house) lineOf(rec thread.Record) timeline.Timeline {
 	h.t.Helper()
-	line, err := timeline.Of(timeline.FactsOf(rec), transcript.Events(h.finisher.Records.Of(rec.ThreadID).Transcript()))
-	if err != nil {
+	b := timeline.New(timeline.FactsOf(rec))
+	if err := b.Read(transcript.Events(h.finisher.Records.Of(rec.ThreadID).Transcript())); err != nil {
 		h.t.Fatal(err)
 	}
-	return line
+	return b.Timeline()
 }
 
 func kindsOf(line timeline.Timeline) string {

@@ -36,7 +36,7 @@ func (operations) Orchestrator() (tool.Definition, error) {
 
 func newToolbox(t *testing.T) opening.Toolbox {
 	t.Helper()
-	builtins, err := executor.New(append(file.Tools(t.TempDir()), shell.New(nil))...)
+	builtins, err := executor.New(append(file.Tools(file.Deps{User: t.TempDir()}), shell.New(nil))...)
 	if err != nil {
 		t.Fatal(err)
 	}

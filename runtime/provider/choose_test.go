@@ -75,12 +75,12 @@ func usual() settings {
 
 // registry is one in which only the given variables are set.
 func registry(s settings, ollama bool, variables ...string) *Registry {
-	r := New(s, func(name string) string {
+	r := NewSource(func(name string) string {
 		if slices.Contains(variables, name) {
 			return "secret-" + name
 		}
 		return ""
-	})
+	}).With(s)
 	r.today = func() time.Time { return time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC) }
 	r.answers = func(context.Context, string) bool { return ollama }
 	return r
@@ -200,7 +200,7 @@ func TestErrorTypes(t *testing.T) {
 // TestBlankKey: a variable with blanks alone is one that is not set.
 func TestBlankKey(t *testing.T) {
 	t.Parallel()
-	r := New(usual(), func(name string) string { return map[string]string{"ANTHROPIC_API_KEY": " \t"}[name] })
+	r := NewSource(func(name string) string { return map[string]string{"ANTHROPIC_API_KEY": " \t"}[name] }).With(usual())
 	r.answers = func(context.Context, string) bool { return false }
 	if got, err := r.Choose(t.Context(), Want{}); !errors.As(err, new(*NoProviderError)) {
 		t.Errorf("chose %s, %v", got.Ref(), err)

@@ -247,9 +247,9 @@ func TestOpenBadAddress(t *testing.T) {
 			p := s.providers["anthropic"]
 			p.BaseURL = c.settings
 			s.providers["anthropic"] = p
-			r := New(s, func(name string) string {
+			r := NewSource(func(name string) string {
 				return map[string]string{"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": c.variable}[name]
-			})
+			}).With(s)
 			_, release, err := r.Open(t.Context(), Choice{Provider: "anthropic"})
 			if c.want == "" {
 				if err != nil {
@@ -280,7 +280,7 @@ func TestRefusedProviders(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "taker.yaml"), taker, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New(config.New(resolve.Roots{Project: project, System: system.FS()}).Read(), func(name string) string { return "secret-" + name })
+	r := NewSource(func(name string) string { return "secret-" + name }).With(config.New(resolve.Roots{Project: project, System: system.FS()}).Read())
 	if got := r.KeyVariables(); slices.Contains(got, "GITHUB_TOKEN") || !slices.Contains(got, "OPENAI_API_KEY") {
 		t.Errorf("key variables %v", got)
 	}
@@ -311,7 +311,7 @@ func TestAnswers(t *testing.T) {
 
 // shipped are the settings and scripts inside the binary.
 func shipped() *Registry {
-	return New(config.New(resolve.Roots{System: system.FS()}).Read(), func(string) string { return "" })
+	return NewSource(func(string) string { return "" }).With(config.New(resolve.Roots{System: system.FS()}).Read())
 }
 
 // TestDemo plays the shipped script the way the demonstration's threads do.
@@ -446,7 +446,7 @@ func decode(t *testing.T, call llm.Block, tool string, into any) {
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	loader := config.New(resolve.Roots{System: system.FS()}).Read()
-	r := New(loader, func(string) string { return "set" })
+	r := NewSource(func(string) string { return "set" }).With(loader)
 	for _, name := range []string{"anthropic", "openai", "gemini", "openrouter", "scripted"} {
 		p, _, err := loader.Provider(name)
 		if err != nil {

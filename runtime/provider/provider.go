@@ -88,11 +88,6 @@ func (r *Registry) Elsewhere(able []string) *Registry {
 	return &Registry{Source: r.Source, config: r.config, elsewhere: true, able: able}
 }
 
-// New returns a registry of these settings with a source of its own.
-func New(settings Config, getenv func(string) string) *Registry {
-	return NewSource(getenv).With(settings)
-}
-
 // Want says which model is asked for. All of it may be empty.
 type Want struct {
 	Override string // the caller's: "provider/model", a model id, a tier or an alias

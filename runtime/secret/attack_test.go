@@ -100,7 +100,7 @@ func calls(t *rapid.T, value string) (id string, args map[string]any) {
 // TestAttackSecretInHalves: padding moves a secret to where a tool cuts a line, an excerpt, a page or an output, so that one result has its first half and another the rest. Everything is masked before it is cut, and no part of eight bytes is ever seen.
 func TestAttackSecretInHalves(t *testing.T) {
 	t.Parallel()
-	tools, err := tool.NewRegistry(append(file.Tools(""), shell.New(nil), artifact.New())...)
+	tools, err := tool.NewRegistry(append(file.Tools(file.Deps{}), shell.New(nil), artifact.New())...)
 	if err != nil {
 		t.Fatal(err)
 	}

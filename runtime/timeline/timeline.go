@@ -119,16 +119,9 @@ type Point struct {
 	Tokens int64         `json:"tokens"` // of all kinds together
 }
 
-// Of makes the timeline of a thread from what its row and its transcript say. Damaged
-// lines are counted and passed over. A missing transcript has no events: the iterator's
-// error wraps fs.ErrNotExist then and is returned with the timeline of the row.
-func Of(f Facts, events iter.Seq2[thread.Event, error]) (Timeline, error) {
-	b := New(f)
-	err := b.Read(events)
-	return b.Timeline(), err
-}
-
-// Read adds events until they end or cannot be read any more.
+// Read adds events until they end or cannot be read any more. Damaged lines are counted
+// and passed over. A missing transcript has no events: the iterator's error wraps
+// fs.ErrNotExist then, and the timeline is that of the row.
 func (b *Builder) Read(events iter.Seq2[thread.Event, error]) error {
 	for e, err := range events {
 		line, torn := new(transcript.LineError), new(transcript.TornError)

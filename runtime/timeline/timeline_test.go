@@ -47,9 +47,16 @@ func each(events []thread.Event) iter.Seq2[thread.Event, error] {
 	}
 }
 
+// read makes the timeline of a thread from what its row and its transcript say.
+func read(f timeline.Facts, events iter.Seq2[thread.Event, error]) (timeline.Timeline, error) {
+	b := timeline.New(f)
+	err := b.Read(events)
+	return b.Timeline(), err
+}
+
 func (s *story) of(f timeline.Facts) timeline.Timeline {
 	s.t.Helper()
-	line, err := timeline.Of(f, each(s.events))
+	line, err := read(f, each(s.events))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -359,7 +366,7 @@ func TestTree(t *testing.T) {
 // TestOlderFile holds that a transcript of a version that recorded no durations of calls,
 // neither queue nor attempts, is read, its damaged and its torn line too.
 func TestOlderFile(t *testing.T) {
-	line, err := timeline.Of(timeline.Facts{Created: noon}, transcript.Events(fileSource("testdata/older.jsonl")))
+	line, err := read(timeline.Facts{Created: noon}, transcript.Events(fileSource("testdata/older.jsonl")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,51 +48,31 @@ func EncodeSigned(v any, k *Key) ([]byte, error) {
 	return found.put(body, k.Fingerprint()+":"+k.Sign(hashOf(body))), nil
 }
 
-// DecodeSigned decodes a document written by [EncodeSigned] into v and reports
-// whether it carries a signature. With a key, a signature that is present must
-// be the key's and fit the content, else the error is ErrBadSignature; with a
-// nil k it is not verified. An unsigned document decodes with signed false, and
-// whether that will do is the caller's to decide. Members that v does not have
-// are ignored. On an error v is unchanged, unless the document does not fit its
-// type.
-func DecodeSigned(data []byte, k *Key, v any) (signed bool, err error) {
-	if k == nil {
-		return decodeSigned(data, nil, v)
-	}
-	return decodeSigned(data, k.Public(), v)
-}
-
-// OpenSigned is DecodeSigned for a document that must be signed by the holder of
-// a public key; the error is ErrUnsigned when nobody has signed it.
+// OpenSigned decodes a document written by [EncodeSigned], which the holder of a public
+// key must have signed, into v. The error is ErrUnsigned when nobody has signed it, and
+// ErrBadSignature when the signature is another's or does not fit the content. Members
+// that v does not have are ignored. On an error v is unchanged, unless the document does
+// not fit its type.
 func OpenSigned(data []byte, by *PublicKey, v any) error {
-	signed, err := decodeSigned(data, by, v)
-	if err == nil && !signed {
-		return fmt.Errorf("decode signed document: %w", ErrUnsigned)
-	}
-	return err
-}
-
-func decodeSigned(data []byte, by *PublicKey, v any) (signed bool, err error) {
 	body, err := canonicalObject(data)
 	if err != nil {
-		return false, fmt.Errorf("decode signed document: %w", err)
+		return fmt.Errorf("decode signed document: %w", err)
 	}
 	found, err := findSignature(body)
 	if err != nil {
-		return false, fmt.Errorf("decode signed document: %w", err)
+		return fmt.Errorf("decode signed document: %w", err)
 	}
-	if signed = found.value != nil; signed {
-		body = found.cut(body)
-		if by != nil {
-			if err := by.verifyMember(found.value, body); err != nil {
-				return true, err
-			}
-		}
+	if found.value == nil {
+		return fmt.Errorf("decode signed document: %w", ErrUnsigned)
+	}
+	body = found.cut(body)
+	if err := by.verifyMember(found.value, body); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return signed, fmt.Errorf("decode signed document: %w", err)
+		return fmt.Errorf("decode signed document: %w", err)
 	}
-	return signed, nil
+	return nil
 }
 
 // SignerOf is the fingerprint of the key that has signed a document, as that says

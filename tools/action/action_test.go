@@ -99,7 +99,7 @@ func newHouse(t *testing.T) *house {
 	h.put(h.project, "tools/test/script.py", "\"\"\"Does something.\"\"\"\n__executor_id__ = 'x'\n")
 	h.put(h.project, "note.txt", "one\n")
 
-	tools, err := executor.New(append(file.Tools(""), failingTools()...)...)
+	tools, err := executor.New(append(file.Tools(file.Deps{}), failingTools()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func builtinDefinitions(t *testing.T) []tool.Definition {
 		t.Fatal(err)
 	}
 	for _, builtin := range slices.Concat(
-		file.Tools(""), git.Tools(git.Deps{}), web.Tools(web.Deps{}), mcp.Tools(mcp.Source{}), rag.Tools(rag.Deps{}), system.Tools(system.Deps{}),
+		file.Tools(file.Deps{}), git.Tools(git.Deps{}), web.Tools(web.Deps{}), mcp.Tools(mcp.Source{}), rag.Tools(rag.Deps{}), system.Tools(system.Deps{}),
 		memory.Tools(memory.Deps{}),
 		[]tool.Tool{shell.New(nil), testrun.New(testrun.Deps{}), keys.New(keys.Deps{})},
 	) {

@@ -24,7 +24,7 @@ import (
 // .ai of the folder user. What they need of the project is asked for when one is
 // called.
 func (p *project) builtins(sys System, user string) []tool.Tool {
-	all := append(file.Shared(file.Deps{User: user, State: p.stateDir, Now: sys.Now}), shell.New(p.reach.Shell))
+	all := append(file.Tools(file.Deps{User: user, State: p.stateDir, Now: sys.Now}), shell.New(p.reach.Shell))
 	all = append(all, git.Tools(git.Deps{Environ: sys.Environ, Scratch: scratchFolder(sys)})...)
 	all = append(all, web.Tools(web.Deps{
 		Settings: func() (config.Web, error) { set, err := p.toolSettings(); return set.Web, err },

@@ -23,10 +23,6 @@ import (
 //go:embed migrations/*.sql migrations/fleet/*.sql
 var migrations embed.FS
 
-// Migrations are those of this binary: the files of a project's schema in the folder
-// migrations, and those of the fleet's in migrations/fleet.
-func Migrations() fs.FS { return migrations }
-
 // tables are what a schema must have.
 type tables struct {
 	schema  string

@@ -42,14 +42,10 @@ type Deps struct {
 	Now   func() time.Time
 }
 
-// Tools returns the tools of the package for a user whose .ai lies in the folder
-// userSpace; empty for none. Those that change files take turns, so that calls of
-// one process made at once do not undo each other.
-func Tools(userSpace string) []tool.Tool { return Shared(Deps{User: userSpace}) }
-
-// Shared is [Tools] for a working tree that threads share: one that writes a file which
-// another has changed since it read it is refused.
-func Shared(d Deps) []tool.Tool {
+// Tools returns the tools of the package. Those that change files take turns, so that
+// calls of one process made at once do not undo each other. A thread that writes a file
+// which another has changed since it read it is refused.
+func Tools(d Deps) []tool.Tool {
 	if d.State == nil {
 		d.State = func() string { return "" }
 	}

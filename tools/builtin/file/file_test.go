@@ -34,7 +34,7 @@ func newBench(t *testing.T) *bench {
 // benchOf is one whose project and user space may be the same.
 func benchOf(t *testing.T, dir, user string) *bench {
 	t.Helper()
-	r, err := tool.NewRegistry(Tools(user)...)
+	r, err := tool.NewRegistry(Tools(Deps{User: user})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestConfinement(t *testing.T) {
 func TestNoProject(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", "relative", filepath.Join(t.TempDir(), "gone")} {
-		for _, f := range Tools("") {
+		for _, f := range Tools(Deps{}) {
 			args := json.RawMessage(`{"path":"x","pattern":"x","content":"x","changes":[]}`)
 			_, err := f.Call(t.Context(), tool.Env{Project: dir}, pick(t, f.Definition().Schema, args))
 			if got := tool.AsFault(err); got == nil || got.Code != tool.CodeNoProject {

@@ -40,7 +40,7 @@ type worker struct {
 
 func (tr *sharedTree) worker(id thread.ID) *worker {
 	tr.Helper()
-	r, err := tool.NewRegistry(Shared(Deps{State: func() string { return tr.state }, Now: time.Now})...)
+	r, err := tool.NewRegistry(Tools(Deps{State: func() string { return tr.state }, Now: time.Now})...)
 	if err != nil {
 		tr.Fatal(err)
 	}

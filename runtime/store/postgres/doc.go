@@ -24,14 +24,7 @@
 //	CREATE ROLE rye_owner LOGIN; GRANT CREATE ON DATABASE rye TO rye_owner;
 //
 // Another works in those that are there, and cannot change a table. The owner grants it
-// what [Grants] says, for each project once, after an update of rye-mcp again:
-//
-//	CREATE ROLE rye_worker LOGIN;
-//	GRANT USAGE ON SCHEMA rye, SCHEMA TO rye_worker;
-//	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rye, SCHEMA TO rye_worker;
-//	GRANT USAGE ON ALL SEQUENCES IN SCHEMA rye, SCHEMA TO rye_worker;
-//	ALTER DEFAULT PRIVILEGES IN SCHEMA rye, SCHEMA GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO rye_worker;
-//	ALTER DEFAULT PRIVILEGES IN SCHEMA rye, SCHEMA GRANT USAGE ON SEQUENCES TO rye_worker;
+// what the guide rye/guides/postgres says ("Roles"), for each project once.
 //
 // The schema of a project stands in rye.projects. Both roles see all threads of a project:
 // a role that may connect decides what the workers run.

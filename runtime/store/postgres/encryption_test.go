@@ -42,11 +42,7 @@ func newEncrypted(t *testing.T) *encrypted {
 	owner := connect(t, admin) // which makes the tables
 	schema := open(t, owner, "shop").Schema()
 	for _, role := range []string{anyhow, onlyTLS, onlyPlain, certified} {
-		for _, grant := range strings.Split(postgres.Grants(schema, role), ";") {
-			if _, err := owner.Pool().Exec(t.Context(), grant); err != nil {
-				t.Fatal(err)
-			}
-		}
+		letWork(t, owner, schema, role)
 	}
 	return e
 }

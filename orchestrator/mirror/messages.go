@@ -1,11 +1,8 @@
 package mirror
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/google/uuid"
@@ -148,15 +145,9 @@ func args(input json.RawMessage) map[string]any {
 }
 
 // objectOf is an object of JSON with its numbers as they are written; nil for anything else.
-func objectOf(data []byte) (object map[string]any) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if d.Decode(&object) != nil {
-		return nil
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) { // there is more behind it
-		return nil
-	}
+func objectOf(data []byte) map[string]any {
+	value, _ := item.ReadJSON(data)
+	object, _ := value.(map[string]any)
 	return object
 }
 

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -23,10 +22,8 @@ func (c Condition) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON has written.
 func (c *Condition) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var written any
-	if err := dec.Decode(&written); err != nil {
+	written, err := item.ReadJSON(data)
+	if err != nil {
 		return err
 	}
 	plain, err := item.PlainNumbers(written)

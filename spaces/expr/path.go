@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -101,10 +100,8 @@ func Plain(v any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make data of %T: %w", v, err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(encoded))
-	dec.UseNumber()
-	var plain any
-	if err := dec.Decode(&plain); err != nil {
+	plain, err := item.ReadJSON(encoded)
+	if err != nil {
 		return nil, fmt.Errorf("make data of %T: %w", v, err)
 	}
 	return item.PlainNumbers(plain)

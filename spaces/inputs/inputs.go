@@ -3,7 +3,6 @@
 package inputs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -151,10 +150,8 @@ func plain(in item.Input, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var out any
-	if err := dec.Decode(&out); err != nil {
+	out, err := item.ReadJSON(data)
+	if err != nil {
 		return nil, err
 	}
 	out, _ = item.Meant(property(in), out)

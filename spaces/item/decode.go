@@ -9,8 +9,20 @@ import (
 	"strings"
 )
 
-// DecodeJSON decodes exactly one JSON value, keeping numbers as written.
+// DecodeJSON is [ReadJSON] of a value whose numbers can be computed with.
 func DecodeJSON(raw []byte) (any, error) {
+	v, err := ReadJSON(raw)
+	if err == nil {
+		err = checkNumbers(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadJSON decodes exactly one JSON value, keeping numbers as written, however large.
+func ReadJSON(raw []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -22,9 +34,6 @@ func DecodeJSON(raw []byte) (any, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one value")
-	}
-	if err := checkNumbers(v); err != nil {
-		return nil, err
 	}
 	return v, nil
 }

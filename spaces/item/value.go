@@ -3,9 +3,7 @@ package item
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -97,14 +95,9 @@ func ParseValue(typ, text string) (any, error) {
 
 // parseJSON reads text as exactly one JSON value.
 func parseJSON(text string) (any, error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
+	v, err := ReadJSON([]byte(text))
+	if err != nil {
 		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text after the JSON value")
 	}
 	return PlainNumbers(v)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -100,14 +101,6 @@ const maxTried = 2000
 func startsValue(c byte) bool { return c == '{' || c == '[' }
 
 func parse(text []byte) (any, bool) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var value any
-	if dec.Decode(&value) != nil {
-		return nil, false
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, false
-	}
-	return value, true
+	value, err := item.ReadJSON(text)
+	return value, err == nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -68,15 +69,24 @@ func (p *place) work(name string) { p.workWith(name, "--slots", "4") }
 func (p *place) workWith(name string, flags ...string) *exec.Cmd {
 	p.Helper()
 	cmd := exec.Command(p.program, slices.Concat([]string{"worker", "--project", p.dir, "--name", name}, flags)...)
-	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.env, p.Output()
+	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, append(slices.Clone(p.env), signalVariable+"=1ms"), p.Output()
 	out, err := cmd.StdoutPipe()
 	p.noError(err)
 	p.noError(cmd.Start())
 	p.Cleanup(func() {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
 		_ = cmd.Process.Signal(syscall.SIGTERM) // drains
-		_ = cmd.Process.Signal(os.Interrupt)    // and ends what runs
-		if err := cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-			p.Error(err)
+		for {
+			select {
+			case err := <-ended:
+				if err != nil && !errors.As(err, new(*exec.ExitError)) {
+					p.Error(err)
+				}
+				return
+			case <-time.After(10 * time.Millisecond):
+				_ = cmd.Process.Signal(os.Interrupt) // and ends what runs
+			}
 		}
 	})
 	said, err := bufio.NewReader(out).ReadString('\n')

@@ -319,7 +319,7 @@ func TestWorkerToldTwice(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
 	f := newFleetPlace(t)
-	first := f.work("one")
+	first := f.workOn("one", append(f.machine("one"), signalVariable+"=1ms"))
 	f.host = f.serve()
 	id, pid := f.running("slow", "one")
 	first.signal(syscall.SIGTERM)
@@ -351,6 +351,28 @@ func TestWorkerToldTwice(t *testing.T) {
 	}
 	second.signal(syscall.SIGTERM)
 	second.wantLeft()
+}
+
+// TestWorkerToldAtOnce: several signals right behind each other, as timeout sends them, are
+// one: the worker finishes what it runs.
+func TestWorkerToldAtOnce(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	f := newFleetPlace(t)
+	worker := f.workOn("one", append(f.machine("one"), signalVariable+"=1h"))
+	f.host = f.serve()
+	id, _ := f.running("slow", "one")
+	for range 3 {
+		worker.signal(syscall.SIGTERM)
+		worker.signal(syscall.SIGINT)
+	}
+	f.until(func() (bool, string) {
+		told := f.ryes(nil, "workers", "list")
+		return strings.Contains(told, "draining"), "it does not drain: " + told
+	})
+	f.model.release()
+	f.wantEndAs(id, thread.Completed)
+	worker.wantLeft()
 }
 
 // TestWorkerWithoutKey: a thread is left to the worker that has the key of its provider.

@@ -62,7 +62,8 @@ type System struct {
 	// program has none; its tests have one that does not depend on how busy the machine is.
 	OneSignal time.Duration
 
-	store *storeWish // nil: nobody says where threads are kept but the settings
+	second *secondSignal
+	store  *storeWish // nil: nobody says where threads are kept but the settings
 }
 
 // OS is the machine the program runs on.
@@ -97,7 +98,8 @@ func Main(sys System, args []string) int {
 	// as the same user. Where a sandbox forbids to hide them, it is the sandbox
 	// that keeps processes apart.
 	_ = process.HideMemory()
-	ctx, stop := interruptible(cmp.Or(sys.OneSignal, oneSignal))
+	sys.second = &secondSignal{}
+	ctx, stop := interruptible(cmp.Or(sys.OneSignal, oneSignal), sys.second)
 	defer stop()
 	root := rootFor(sys, args)
 	root.SetArgs(args)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,9 +21,10 @@ const oneSignal = time.Second
 // interruptible is cancelled by SIGINT, SIGTERM and the closing of the
 // terminal, with the signal as cause. The command then puts in order what it leaves,
 // such as a thread that nobody waits for any more, and signals that come within one of
-// the first do not disturb that. A later one ends the program at once. nohup ignores the
-// closing of the terminal, and means this program alone.
-func interruptible(one time.Duration) (context.Context, context.CancelFunc) {
+// the first do not disturb that. A later one ends the program at once, where second has no
+// other meaning for it. nohup ignores the closing of the terminal, and means this program
+// alone.
+func interruptible(one time.Duration, second *secondSignal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !process.OutliveHangup() {
@@ -41,12 +43,44 @@ func interruptible(one time.Duration) (context.Context, context.CancelFunc) {
 		select {
 		case <-time.After(one):
 		case <-over:
+			return
+		}
+		for len(signals) > 0 {
+			<-signals
+		}
+		if do := second.meaning(); do != nil {
+			select {
+			case <-signals:
+				do()
+			case <-over:
+				return
+			}
+			<-over // the command ends now
 		}
 	}()
 	return ctx, func() {
 		cancel(nil)
 		close(over)
 	}
+}
+
+// secondSignal is what a second signal means to a command that goes on after the first.
+type secondSignal struct {
+	mu sync.Mutex
+	do func()
+}
+
+// means has do called when the second signal comes.
+func (s *secondSignal) means(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.do = do
+}
+
+func (s *secondSignal) meaning() func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.do
 }
 
 func signalName(s os.Signal) string {

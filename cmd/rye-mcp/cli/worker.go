@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -49,7 +47,7 @@ providers that its own environment and settings have; a thread that needs anothe
 left to a worker that has it.
 
 SIGTERM and Ctrl-C drain it: it takes nothing new, and leaves when what it runs has
-ended. A second one ends what runs.`,
+ended. A second one, more than a second later, ends what runs.`,
 		Example: `  rye-mcp worker --project ~/src/shop --slots 8
   rye-mcp worker --project ~/src/shop --project ~/src/site --name build-1 --leave-when-idle`,
 		Args: usageArgs(cobra.NoArgs),
@@ -98,7 +96,7 @@ func runWorker(ctx context.Context, sys System, opts options, flags workerFlags)
 	}
 	w.Space = func() error { return enoughSpace(opened[0].state.Home().Dir) }
 	w.Joined = func(*fleet.Lease) { tellAtWork(sys, w) }
-	return work(ctx, w, flags)
+	return work(ctx, sys, w, flags)
 }
 
 // newWorker is the worker of this process, which knows no project and no fleet yet.
@@ -227,22 +225,10 @@ func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error
 
 // work runs the worker until it is told to drain, by the first signal, and has, or is told
 // again.
-func work(ctx context.Context, w *worker.Worker, flags workerFlags) error {
+func work(ctx context.Context, sys System, w *worker.Worker, flags workerFlags) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	again := make(chan os.Signal, 2)
-	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(again)
-	go func() {
-		for range 2 { // the first one ends ctx, too
-			select {
-			case <-again:
-			case <-working.Done():
-				return
-			}
-		}
-		stop()
-	}()
+	sys.second.means(stop)
 	err := w.Run(working, worker.Ends{Drain: ctx.Done(), WhenIdle: flags.leaveWhenIdle})
 	if taken, is := errors.AsType[*fleet.NameTakenError](err); is {
 		return &usageError{message: taken.Error(), try: taken.Try()}

@@ -144,7 +144,7 @@ type Entries struct {
 // Verified says whether what a thread left is what was signed.
 type Verified string
 
-// What is known of that.
+// The verdicts.
 const (
 	Unknown Verified = "unknown" // nobody has looked since its files changed
 	Yes     Verified = "yes"

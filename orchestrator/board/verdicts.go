@@ -9,8 +9,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// What is verified on its own, while somebody follows. To verify a thread reads all that it
-// has left: some milliseconds for each megabyte.
+// Bounds of verification while somebody follows. It reads all that a thread has left: some
+// milliseconds for each megabyte.
 const (
 	checkMost = 4       // threads at a time
 	lookAgain = 20      // of those that were verified: whether their files have changed

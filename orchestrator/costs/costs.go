@@ -24,7 +24,7 @@ import (
 // By is what costs are told apart by.
 type By string
 
-// What costs are told apart by; All of OverTime only, Day of Table only.
+// The ways to tell costs apart; All is of OverTime only, Day of Table only.
 const (
 	All       By = ""
 	Directive By = "directive"

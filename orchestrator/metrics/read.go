@@ -10,8 +10,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
-// What a look reads of transcripts, so that it is quick however many threads have ended:
-// the rest is left for the next one.
+// Bounds of what one look reads of transcripts, so that it is quick however many threads have
+// ended. The next look reads the rest.
 const (
 	mostTranscripts = 200
 	mostBytes       = 16 << 20

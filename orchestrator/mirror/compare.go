@@ -23,7 +23,7 @@ type Difference struct {
 	What     What      `json:"what"`
 }
 
-// What a difference is.
+// What is the kind of a difference.
 type What string
 
 // The differences.

@@ -1,7 +1,7 @@
 // Package announce notices at the store of a project that a person wants to be notified
 // of something: that a thread has ended, that it asks, and that 80 % of the limit of a
-// root are spent. What there is to notify of is in the store with the change itself;
-// here a sender is started for it, by whichever process has made the change.
+// root are spent. The change itself puts the notice into the store; here the process
+// that has made the change starts a sender for it.
 package announce
 
 import (

@@ -55,7 +55,7 @@ type Subject struct {
 	Rendering   string // path of the knowledge entry; empty: not looked at
 	RenderingID string // id of the knowledge entry
 	// Lenient lets pass with a warning what nobody signed: lines after the last
-	// checkpoint of a thread that is not known to have died. What was signed and does
+	// checkpoint of a thread that is not known to have died. A signature that does
 	// not fit is damage all the same.
 	Lenient bool
 }

@@ -50,8 +50,8 @@ type Entry struct {
 	Result   string
 }
 
-// Shares of a digest, in bytes: what its lesser parts have at most. What they do not need
-// belongs to outputs and result.
+// Shares of a digest, in bytes: the most that its lesser parts have. Outputs and result
+// have the rest.
 const (
 	maxInputs = 300
 	maxNoted  = 2 << 10

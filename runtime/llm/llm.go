@@ -27,8 +27,8 @@ type Client interface {
 	Stream(ctx context.Context, req Request, sink func(Delta)) (Response, error)
 }
 
-// Request is one call of a model. What the next call repeats (system, tools, the
-// messages so far) is marked for prompt caching where the vendor has it.
+// Request is one call of a model. The parts that the next call repeats (system, tools,
+// the messages so far) are marked for prompt caching where the vendor has it.
 type Request struct {
 	Model     string // the vendor's model id
 	System    string

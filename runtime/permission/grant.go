@@ -33,8 +33,8 @@ type Grant struct {
 
 // ForChild is what a thread may do whose directive declares these permissions.
 // A child that declares none holds what its parent holds; a root (parent nil)
-// that declares none holds nothing. Whatever a child declares is bounded by its
-// ancestors, so that one that holds nothing gives nothing.
+// that declares none holds nothing. Its ancestors bound what a child declares, so
+// that one that holds nothing gives nothing.
 func ForChild(declared item.Permissions, parent *Grant) Grant {
 	var g Grant
 	if parent != nil {

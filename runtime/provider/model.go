@@ -84,8 +84,8 @@ func (r *Registry) model(p config.Provider, id string) (llm.Model, error) {
 	return model, nil
 }
 
-// reprice applies the prices of a provider file. What it leaves out keeps the
-// catalogue's price; without one, caching costs what input costs, and a model
+// reprice applies the prices of a provider file. A price that it leaves out is
+// the catalogue's; without one, caching costs what input costs, and a model
 // without a price for input or output stays unpriced.
 func reprice(model *llm.Model, over config.ModelOverride) error {
 	if over.Input == nil && over.Output == nil && over.CacheRead == nil && over.CacheWrite == nil {

@@ -138,7 +138,7 @@ func (r *Registry) checkBase(p config.Provider) error {
 	if base == "" {
 		return nil // the protocol's own
 	}
-	// What stands for the model is not there yet.
+	// The address has no model yet.
 	u, err := url.Parse(strings.ReplaceAll(base, "{model}", "model"))
 	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		return nil

@@ -119,7 +119,7 @@ func (c coder) build(of chapter) (vector.Chapter, error) {
 }
 
 // updateCodes makes the files of new chapters, so that no search has to wait for it, and
-// removes those of former ones. What it cannot do is left to the next search or writer.
+// removes those of former ones. It leaves the rest to the next search or writer.
 func (x *Index) updateCodes(ctx context.Context) {
 	_ = x.mending(ctx, false, func(db *database) error {
 		if db == nil {

@@ -67,8 +67,8 @@ func thresholdsOf(byText, byVector []*candidate, floor, ratio float64) threshold
 // textWeight is how much ranks of words count beside those of vectors. Words that single
 // out a row, as an id does, count as much as its vector. Where many rows pass by their words
 // these hardly tell them apart, so the one voice of the list is shared among the rows that
-// vectors speak of as well. What does not pass by its words has no voice. All that pass have
-// the same, so that the order is monotone in both lists.
+// vectors speak of as well. A row that does not pass by its words has no voice. All that pass
+// have the same, so that the order is monotone in both lists.
 func (t thresholds) textWeight(byText []*candidate) func(*candidate) float64 {
 	sharing := 0
 	for _, c := range byText {

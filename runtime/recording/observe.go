@@ -65,7 +65,7 @@ type Outcome struct {
 	Error   string         `json:"error,omitempty"`
 }
 
-// Observe reads what a transcript says of a run. What cannot be read is left out.
+// Observe reads what a transcript says of a run. It leaves out events that cannot be read.
 func Observe(events iter.Seq2[thread.Event, error]) Observed {
 	o := observer{Observed: Observed{Calls: []Call{}, Hooks: []Hook{}, Request: Request{Messages: []Message{}}}}
 	for e, err := range events {

@@ -54,8 +54,8 @@ const stageLock = "stage.lock"
 // maxMade bounds how often the folder of the stage is made that others remove.
 const maxMade = 100
 
-// lockStage makes the folder of the stage, and locks it. Whoever had it before may remove it
-// between the two.
+// lockStage makes the folder of the stage, and locks it. The one who had it before may
+// remove it between the two.
 func lockStage(dir string) (lock *process.Lock, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
 		return nil, err

@@ -93,8 +93,8 @@ func (v *Vault) Named(text string) []string {
 	})
 }
 
-// RevealText puts values in the place of their placeholders. What looks like a
-// placeholder and is none stays.
+// RevealText puts values in the place of their placeholders. It leaves
+// what only looks like a placeholder.
 func (v *Vault) RevealText(text string) string {
 	if v.Empty() {
 		return text

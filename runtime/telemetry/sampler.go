@@ -8,8 +8,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// sampler says which traces are sent. What a caller has decided about its own holds for
-// what is below it, unless parent is false.
+// sampler says which traces are sent. The decision of a caller about its own trace holds
+// for what is below it, unless parent is false.
 type sampler struct {
 	parent bool
 	ratio  float64 // of the others

@@ -228,8 +228,8 @@ func (b *batch) add(id thread.ID, spans []Span) {
 
 func (b *batch) full() bool { return len(b.spans) >= batchSpans }
 
-// flush sends the spans of a batch and forgets that its threads are due. Whatever will
-// never be taken is forgotten too.
+// flush sends the spans of a batch and forgets that its threads are due, also of spans that
+// will never be taken.
 func (s *Sender) flush(ctx context.Context, b *batch) error {
 	s.Crashpoints.At(BeforeSend)
 	bodies, err := s.bodies(b.spans)

@@ -57,7 +57,7 @@ func Wanted(getenv func(string) string) bool {
 }
 
 // SettingsFrom reads OpenTelemetry's variables. Without an endpoint, and where they say
-// that it is off, wanted is false. What cannot be used is an error that wraps
+// that it is off, wanted is false. The error of a value that cannot be used wraps
 // [ErrUnusable]; no value of a header is in it.
 func SettingsFrom(getenv func(string) string, service, version string) (s Settings, wanted bool, err error) {
 	if !Wanted(getenv) {

@@ -76,8 +76,8 @@ type Kind string
 const (
 	KindDirective Kind = "directive"
 	KindTool      Kind = "tool"
-	// KindSet is a fan-out set: it has no process. What it consists of are threads below
-	// it, and it has ended when they have.
+	// KindSet is a fan-out set: it has no process. It consists of the threads below
+	// it, and has ended when they have.
 	KindSet Kind = "set"
 )
 

@@ -4,9 +4,9 @@
 //
 //	{"timestamp":"2026-03-01T09:30:00.250Z","thread_id":"…","seq":7,"event_type":"cognition_out","payload":{…}}
 //
-// A line counts from the moment its newline is written. What a crash leaves
-// after the last newline is torn: readers report it, and the next writer cuts
-// it off. The order of events is that of seq; timestamps are those of the wall
+// A line counts from the moment its newline is written. A crash can
+// leave a torn line behind the last newline: readers report it, and the next
+// writer cuts it off. The order of events is that of seq; timestamps are those of the wall
 // clock and go back when it is set back. The payload of every event type is a struct in payload.go.
 //
 // # Checkpoints

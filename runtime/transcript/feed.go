@@ -18,7 +18,7 @@ type Feed struct {
 }
 
 // Read visits what was written since the last call, with the error of a complete line
-// that is no event, a *[LineError]. What a line lacks of its end comes with a later call.
+// that is no event, a *[LineError]. The rest of an unfinished line comes with a later call.
 // When it reads from the beginning, because the transcript is another than before, it
 // calls anew first. The error of a missing file wraps fs.ErrNotExist.
 func (f *Feed) Read(from records.Source, anew func(), visit func(thread.Event, error)) error {

@@ -215,7 +215,7 @@ type ErrorClassified struct {
 	Type     string `json:"type,omitempty"`    // the vendor's, or ours of an answer that is a failure
 	Code     string `json:"code,omitempty"`
 	Message  string `json:"message"`
-	// What the call was charged, and its tokens of all kinds.
+	// The price of the call, and its tokens of all kinds.
 	Spend  thread.Micros `json:"spend,omitempty"`
 	Tokens int64         `json:"tokens,omitempty"`
 	Took

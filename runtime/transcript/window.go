@@ -40,8 +40,7 @@ type Window struct {
 	Damaged int   // lines that are no events
 }
 
-// ReadWindow reads a part of a transcript. What it reads does not grow with the
-// transcript.
+// ReadWindow reads a part of a transcript, and no more of a longer one.
 func ReadWindow(from records.Source, o WindowOptions) (Window, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultWindow
@@ -269,8 +268,8 @@ func (w *windower) addDelta(e thread.Event) {
 	w.run.pieces = append(w.run.pieces, d.Text)
 }
 
-// takes reports whether a piece goes on with those before it. What the provider had
-// counted is one of its own.
+// takes reports whether a piece goes on with those before it. Counts of the
+// provider stand in a piece of their own.
 func (r *deltas) takes(d TokenDelta) bool {
 	same := len(r.pieces) > 0 && r.length+len(d.Text) <= mostJoined && r.first.Turn == d.Turn && r.first.Type == d.Type && r.first.Usage == nil && d.Usage == nil
 	return same && (d.Type != llm.ToolUseBlock || r.first.Text == d.Text) // which is the name of the tool

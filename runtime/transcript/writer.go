@@ -223,8 +223,8 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 		return fmt.Errorf("streamed text: %w", ErrEnded)
 	}
 	p := &w.pending
-	// The name of a tool stands for itself and is never joined to another. What the
-	// provider has counted joins what comes next.
+	// The name of a tool stands for itself and is never joined to another. Counts
+	// of the provider join what comes next.
 	if (p.due != nil || p.text.Len() > 0) && (p.turn != turn || p.kind != "") && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock && d.Text != "") {
 		if err := w.flush(); err != nil {
 			return err

@@ -89,8 +89,8 @@ func (j *job) renewKey(ctx context.Context) bool {
 	return other
 }
 
-// paid makes one request with money that is held for it. What was sent and never
-// answered counts as if it was billed.
+// paid makes one request with money that is held for it. A request that was sent
+// and never answered counts as if it was billed.
 func (j *job) paid(ctx context.Context, texts []string) (answer, Vectors, error) {
 	most := mostTokens(texts)
 	settle := func(thread.Micros) error { return nil }

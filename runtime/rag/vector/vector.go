@@ -13,8 +13,8 @@ import (
 // MaxDimension is the longest vector that is accepted: twice what embedding models make.
 const MaxDimension = 8192
 
-// Unit returns v with the length 1, so that the cosine of two is their product. What has
-// no direction is an error: no number at all, one that is infinite or none, only zeros.
+// Unit returns v with the length 1, so that the cosine of two is their product. A vector
+// without direction is an error: no number at all, one that is infinite or none, only zeros.
 func Unit(v []float32) ([]float32, error) {
 	if len(v) == 0 || len(v) > MaxDimension {
 		return nil, fmt.Errorf("the vector has %d dimensions; valid are 1 to %d", len(v), MaxDimension)

@@ -7,6 +7,6 @@
 // records of a thread are written that has ended, or has no row. A file that grows has one
 // writer at a time, of however many processes of a run.
 //
-// What is read was written by somebody else: a chunk is bounded before it is fetched, and
-// held against its hash and its place.
+// Somebody else wrote what is read here: a chunk is bounded before it is fetched, and held
+// against its hash and its place.
 package recordserver

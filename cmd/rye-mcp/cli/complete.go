@@ -149,7 +149,7 @@ func (c completer) help(cmd *cobra.Command, args []string, prefix string) (topic
 	}
 	texts := ourTexts()
 	for _, id := range texts.below(oursBelow) {
-		if name := texts.topic(id); strings.HasPrefix(name, prefix) {
+		if name := texts.topic(id, cmd.Root()); strings.HasPrefix(name, prefix) {
 			topics = append(topics, cobra.CompletionWithDesc(name, texts[id].Description))
 		}
 	}

@@ -52,9 +52,9 @@ terminal what is longer than the screen goes through $PAGER.`,
 				return commandHelp(sys, about)
 			}
 			if len(args) > 1 {
-				return ourTexts().unknown(strings.Join(args, " "))
+				return ourTexts().unknown(strings.Join(args, " "), cmd.Root())
 			}
-			return topic(cmd.Context(), sys, *opts, args[0])
+			return topic(cmd.Context(), cmd.Root(), sys, *opts, args[0])
 		}),
 	}
 }
@@ -70,7 +70,7 @@ func overview(sys System, opts options, root *cobra.Command) error {
 	} {
 		var t table
 		for _, id := range texts.below(part.below) {
-			t.add(text(""), text(texts.topic(id)), text(texts[id].Description))
+			t.add(text(""), text(texts.topic(id, root)), text(texts[id].Description))
 		}
 		if _, err := fmt.Fprintf(sys.Stdout, "\n%s\n", part.title); err != nil {
 			return err
@@ -126,16 +126,17 @@ func (l library) below(path string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, path) })
 }
 
-// topic is the shortest name of a text.
-func (l library) topic(id string) string {
-	if name, is := strings.CutPrefix(id, guidesBelow); is {
-		return name
+// topic is the shortest name by which help opens a text: a command of that name comes first.
+func (l library) topic(id string, root *cobra.Command) string {
+	long := strings.TrimPrefix(id, oursBelow)
+	name, isGuide := strings.CutPrefix(id, guidesBelow)
+	if !isGuide {
+		name = strings.TrimPrefix(id, referenceBelow)
 	}
-	name, is := strings.CutPrefix(id, referenceBelow)
-	if is && l[guidesBelow+name] == nil {
-		return name
+	if about, _, err := root.Find([]string{name}); err == nil && about != root || l.find(name) != l[id] {
+		return long
 	}
-	return strings.TrimPrefix(id, oursBelow)
+	return name
 }
 
 // find finds a text by a name.
@@ -150,7 +151,7 @@ func (l library) find(name string) *item.KnowledgeDoc {
 
 // topic shows a guide, or another knowledge entry. The texts of the program come first: a
 // project must not explain it in other words.
-func topic(ctx context.Context, sys System, opts options, name string) error {
+func topic(ctx context.Context, root *cobra.Command, sys System, opts options, name string) error {
 	texts := ourTexts()
 	doc := texts.find(name)
 	if doc == nil {
@@ -158,7 +159,7 @@ func topic(ctx context.Context, sys System, opts options, name string) error {
 		found, err := resolve.New(roots).Find(item.Knowledge, name)
 		var missing *resolve.NotFoundError
 		if errors.As(err, &missing) || errors.Is(err, item.ErrBadID) {
-			return texts.unknown(name)
+			return texts.unknown(name, root)
 		}
 		if err == nil {
 			doc, err = found.Knowledge()
@@ -180,10 +181,10 @@ func topic(ctx context.Context, sys System, opts options, name string) error {
 }
 
 // unknown is the error about a name that is no topic; it names the one that is most like it.
-func (l library) unknown(name string) error {
+func (l library) unknown(name string, root *cobra.Command) error {
 	try, least := "rye-mcp help", max(2, len(name)/3)+1
 	for _, id := range l.below(oursBelow) {
-		topic := l.topic(id)
+		topic := l.topic(id, root)
 		if len(name) >= 3 && strings.HasPrefix(topic, strings.ToLower(name)) {
 			try = "rye-mcp help " + topic
 			break

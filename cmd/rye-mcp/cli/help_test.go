@@ -113,8 +113,23 @@ func TestHelpCompletes(t *testing.T) {
 	}
 }
 
+// Each text is listed by a name that opens it.
+func TestTopicsOpen(t *testing.T) {
+	t.Parallel()
+	root, texts := newRoot(System{}), ourTexts()
+	for _, id := range texts.below(oursBelow) {
+		name := texts.topic(id, root)
+		if about, _, err := root.Find([]string{name}); err == nil && about != root {
+			t.Errorf("%s is listed as %s, which shows the command", id, name)
+		}
+		if texts.find(name) != texts[id] {
+			t.Errorf("%s is listed as %s, which opens another text", id, name)
+		}
+	}
+}
+
 // Commands that texts of the program tell people to run are there, and so are the topics of
-// help.
+// help, which open the text and not a command of its name.
 func TestTextsNameCommands(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
@@ -139,6 +154,8 @@ func TestTextsNameCommands(t *testing.T) {
 			}
 			if about, _, err := root.Find(found[2:]); command.Name() == "help" && found[2] != "" && texts.find(found[2]) == nil && (err != nil || about == root) {
 				t.Errorf("%s: no topic %s", id, found[2])
+			} else if command.Name() == "help" && err == nil && about != root && texts.find(found[2]) != nil {
+				t.Errorf("%s: help %s shows the command, not the text", id, found[2])
 			}
 		}
 	}

@@ -273,7 +273,7 @@ func sendCopies(ctx context.Context, with sending) error {
 
 // mirror tells where copies of threads go, and whether anything answers there.
 func (d *doctor) mirror(ctx context.Context) []finding {
-	const guide = "rye-mcp help langgraph"
+	const guide = "rye-mcp help guides/langgraph"
 	set, _, err := config.MirrorOf(d.config)
 	if err != nil {
 		return nil // which the check of settings tells

@@ -85,7 +85,9 @@ func TestPager(t *testing.T) {
 // A guide is as wide as the terminal and coloured on it, if its user wants that.
 func TestHelpOnTerminal(t *testing.T) {
 	t.Parallel()
-	show := func(sys System) error { return topic(t.Context(), sys, options{color: colorAuto}, "first-directive") }
+	show := func(sys System) error {
+		return topic(t.Context(), newRoot(System{}), sys, options{color: colorAuto}, "first-directive")
+	}
 	narrow := shownOn(t, 0, 40, nil, show)
 	if !strings.HasPrefix(narrow, string(bold)+"The") {
 		t.Errorf("no colours: %q", narrow)

@@ -41,7 +41,7 @@ func newWorkerCommand(sys System, opts *options) *cobra.Command {
 		Use:   "worker --project DIR",
 		Short: "Run threads of projects for everybody who shares their store",
 		Long: `Run threads of projects for everybody who shares their store, which is on
-PostgreSQL ("rye-mcp help workers"). The worker takes threads from the queues of the
+PostgreSQL ("rye-mcp help guides/workers"). The worker takes threads from the queues of the
 named folders, and of no others, while it has slots free. It has the keys of model
 providers that its own environment and settings have; a thread that needs another is
 left to a worker that has it.
@@ -182,7 +182,7 @@ func fits(opened []*project, p *project) error {
 	case !p.state.site.shared():
 		return &usageError{
 			message: fmt.Sprintf("the threads of %s are kept on this machine, where whoever starts them runs them; workers share a store on PostgreSQL", p.path),
-			try:     "rye-mcp help workers",
+			try:     "rye-mcp help guides/workers",
 		}
 	case p.state.site.url.Secret() != first.state.site.url.Secret():
 		return &usageError{message: fmt.Sprintf("%s and %s are kept in different stores", first.path, p.path), try: "a worker for each store"}

@@ -55,7 +55,7 @@ func listWorkers(ctx context.Context, sys System, opts options, asJSON bool) err
 	return inProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
 		if !p.state.site.shared() {
 			return tool.Faultf(tool.CodeUnsupported, "the threads of this project are kept on this machine, and have no workers").
-				WithTry("rye-mcp help workers")
+				WithTry("rye-mcp help guides/workers")
 		}
 		f, err := fleetNow(ctx, p)
 		if err != nil {

@@ -52,7 +52,7 @@ func Fault(err error) *tool.Fault {
 	case errors.As(err, &tooMuch):
 		return overrideFault(tooMuch)
 	case errors.As(err, &noProvider), errors.As(err, &noModel):
-		return tool.Faultf(tool.CodeNoProvider, "%w", err).
+		return tool.Faultf(tool.CodeNoProvider, "%w", err).WithHint("%s", hintOf(noProvider)).
 			WithTry("export ANTHROPIC_API_KEY=…, or rye-mcp config set --user agent provider.default NAME; rye-mcp models shows which there are")
 	case errors.As(err, &noKey):
 		return tool.Faultf(tool.CodeNoProvider, "%w", err).WithHint("tell the person, or choose a model of another provider").WithTry("%s", noKey.Try())
@@ -75,6 +75,19 @@ func Fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeBadArguments, "%w", err).WithHint("give back next_cursor of the page before, unchanged")
 	}
 	return action.Fault(err)
+}
+
+// hintOf says what a model can do where no provider can be used (none), or none with the
+// model that it named. A person who has set a key in a shell does not know why it is not seen.
+func hintOf(none *provider.NoProviderError) string {
+	switch {
+	case none == nil:
+		return "name one of these tiers, or leave the model out"
+	case len(none.Variables) == 0:
+		return "tell the person"
+	}
+	return `tell the person: this server sees the variables that it was started with, and a client does not always hand on those of a shell; ` +
+		`keys go into "env" of its entry in the client's settings (rye-mcp help guides/install)`
 }
 
 // IsTransient tells the failures that say nothing of what was to be started: a later look

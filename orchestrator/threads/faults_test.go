@@ -2,9 +2,11 @@ package threads
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -36,6 +38,21 @@ func TestFaultsOfOthers(t *testing.T) {
 	} {
 		if f := Fault(fmt.Errorf("link a-1 to a-2: %w", test.err)); f.Code != test.want || f.Message == "" {
 			t.Errorf("%v: %+v, want the code %s", test.err, f, test.want)
+		}
+	}
+}
+
+// TestHintOfNoProvider: what a model is told to do fits why no model can be had.
+func TestHintOfNoProvider(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"hand on":         &provider.NoProviderError{Variables: []string{"KEY (lab)"}},
+		"tell the person": &provider.NoProviderError{Provider: "ollama", Local: []string{"ollama"}},
+		"leave the model": &provider.UnknownModelError{Model: "x", Provider: "lab", Tiers: []string{"fast"}},
+	} {
+		f := Fault(fmt.Errorf("choose: %w", err))
+		if f.Code != tool.CodeNoProvider || !strings.Contains(f.Hint, want) {
+			t.Errorf("%v: %s, %q", err, f.Code, f.Hint)
 		}
 	}
 }

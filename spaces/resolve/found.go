@@ -52,9 +52,10 @@ type Found struct {
 type NotFoundError struct {
 	Kind    item.Kind // empty when any kind was asked for
 	ID      string
-	Space   item.Space // empty when all were looked at
-	Nearest []string   // ids that look alike, best first
-	Why     string     // of what a thread should have left; empty for items in files
+	Space   item.Space  // empty when all were looked at
+	Nearest []string    // ids that look alike, best first
+	Others  []item.Kind // of which there is an item of that id
+	Why     string      // of what a thread should have left; empty for items in files
 }
 
 func (e *NotFoundError) Error() string {
@@ -65,10 +66,15 @@ func (e *NotFoundError) Error() string {
 	if e.Why != "" {
 		return fmt.Sprintf("no %s %q: %s", kind, e.ID, e.Why)
 	}
+	where := "project, user or system"
 	if e.Space != "" {
-		return fmt.Sprintf("no %s %q in the %s space", kind, e.ID, e.Space)
+		where = string(e.Space)
 	}
-	return fmt.Sprintf("no %s %q in the project, user or system space", kind, e.ID)
+	text := fmt.Sprintf("no %s %q in the %s space", kind, e.ID, where)
+	for _, other := range e.Others {
+		text += fmt.Sprintf("; there is a %s of this id", other)
+	}
+	return text
 }
 
 // AmbiguousError says that a bare id names items of several kinds.

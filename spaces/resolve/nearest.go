@@ -16,24 +16,51 @@ const maxNearest = 5
 // was asked for. Suggestions are a courtesy: a space that cannot be listed
 // gives none.
 func (r *Resolver) notFound(kind item.Kind, id string) error {
-	kinds := []item.Kind{kind}
-	if kind == "" {
-		kinds = item.Kinds()
-	}
+	missing := &NotFoundError{Kind: kind, ID: id, Space: r.only}
+	meant := withoutPath(id)
 	var ids []string
-	for _, k := range kinds {
+	for _, k := range item.Kinds() {
 		entries, err := r.All(k)
 		if err != nil {
 			continue
 		}
 		for _, e := range entries {
+			if kind != "" && k != kind {
+				if e.ID == meant && !slices.Contains(missing.Others, k) {
+					missing.Others = append(missing.Others, k)
+				}
+				continue
+			}
 			if item.IsPlain(e.ID) { // an id is the name of a file, and can be a sentence
 				ids = append(ids, e.ID)
 			}
 		}
 	}
 	slices.Sort(ids)
-	return &NotFoundError{Kind: kind, ID: id, Space: r.only, Nearest: nearest(id, slices.Compact(ids))}
+	missing.Nearest = nearest(meant, slices.Compact(ids))
+	return missing
+}
+
+// withoutPath is the id that is meant by the path of an item's file: people and models
+// write those.
+func withoutPath(id string) string {
+	below, isPath := strings.CutPrefix(id, ".ai/")
+	for _, kind := range item.Kinds() {
+		for _, ext := range kind.Extensions() {
+			if name, is := strings.CutSuffix(below, ext); is && name != "" {
+				below, isPath = name, true
+			}
+		}
+	}
+	if !isPath {
+		return id
+	}
+	for _, kind := range item.Kinds() {
+		if name, is := strings.CutPrefix(below, kind.Dir()+"/"); is {
+			return name
+		}
+	}
+	return below
 }
 
 // nearest returns the ids that id may have been meant to be, best first: those

@@ -218,6 +218,47 @@ func TestNotFoundSuggests(t *testing.T) {
 	}
 }
 
+// TestNearestOfPaths: an id that is written as the path of a file, or that is one of another
+// kind, leads to the item.
+func TestNearestOfPaths(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	write(t, w.project, "directives/team/review.md", "x")
+	write(t, w.project, "directives/tools/lint.md", "x")
+	write(t, w.project, "tools/say.yaml", "x")
+	for _, c := range []struct {
+		kind         item.Kind
+		id, nearest  string
+		others, text string
+	}{
+		{item.Directive, "team/review.md", "team/review", "", `no directive "team/review.md" in the project, user or system space`},
+		{item.Directive, ".ai/directives/team/review.md", "team/review", "", ""},
+		{item.Directive, "directives/team/review.md", "team/review", "", ""},
+		{item.Directive, "tools/lin", "tools/lint", "", ""},
+		{item.Tool, ".ai/tools/say.yml", "say", "", ""},
+		{item.Tool, "team/review", "", "directive", `no tool "team/review" in the project, user or system space; there is a directive of this id`},
+		{item.Directive, "say.yaml", "", "tool", ""},
+		{"", "team/review.md", "team/review", "", ""},
+	} {
+		_, err := w.Find(c.kind, c.id)
+		if c.kind == "" {
+			_, err = w.FindAny(c.id)
+		}
+		var missing *resolve.NotFoundError
+		if !errors.As(err, &missing) {
+			t.Errorf("%s %s: %v", c.kind, c.id, err)
+			continue
+		}
+		others := ""
+		for _, k := range missing.Others {
+			others += string(k)
+		}
+		if got := strings.Join(missing.Nearest, " "); got != c.nearest || others != c.others || c.text != "" && err.Error() != c.text {
+			t.Errorf("%s %s: nearest %q, others %q, %v", c.kind, c.id, got, others, err)
+		}
+	}
+}
+
 func TestNoSpaces(t *testing.T) {
 	t.Parallel()
 	var missing *resolve.NotFoundError

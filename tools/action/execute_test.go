@@ -129,6 +129,13 @@ func TestBareIDs(t *testing.T) {
 	if nearest, _ := details["nearest_ids"].([]string); len(nearest) != 0 {
 		t.Errorf("a thread that may not search is told %v", nearest)
 	}
+	h.put(h.user, "knowledge/test/only.md", factsKnowledge)
+	got, err = h.Execute(t.Context(), h.client(), ExecuteRequest{ItemType: "directive", ItemID: "test/only"})
+	wantFault(t, got, err, tool.CodeNotFound, "Give item_type knowledge")
+	got, err = h.Execute(t.Context(), h.holder("rye.execute.directive.test.only"), ExecuteRequest{ItemType: "directive", ItemID: "test/only"})
+	if details = wantFault(t, got, err, tool.CodeNotFound, ""); details["item_types"] != nil {
+		t.Errorf("a thread that may not search is told %v", details)
+	}
 	got, err = h.Execute(t.Context(), h.client(), ExecuteRequest{ItemType: "gadget", ItemID: "test/hello"})
 	wantFault(t, got, err, tool.CodeBadArguments, "item_type")
 }

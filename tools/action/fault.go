@@ -48,6 +48,9 @@ func findFault(err error) *tool.Fault {
 			nearest = []string{}
 		}
 		f := tool.Faultf(tool.CodeNotFound, "%w", err).With("nearest_ids", nearest).WithHint("Find the right id with rye_search.")
+		if len(e.Others) > 0 {
+			f = f.With("item_types", e.Others).WithHint("Give item_type %s, or find the right id with rye_search.", e.Others[0])
+		}
 		if len(nearest) == 0 { // else a person is told these
 			f = f.WithTry("rye-mcp items list")
 		}

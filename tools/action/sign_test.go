@@ -94,6 +94,18 @@ func TestSignPattern(t *testing.T) {
 	}
 }
 
+// Who signs * in a project whose items lie in folders is told what crosses them.
+func TestSignPatternOfOneFolder(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.makeKey()
+	h.put(h.project, "directives/test/deep/good.md", helloDirective)
+	got, err := h.Sign(t.Context(), h.client(), SignRequest{ItemType: "directive", ItemID: "*"})
+	wantFault(t, got, err, tool.CodeNotFound, `"**" matches 2`)
+	got, err = h.Sign(t.Context(), h.client(), SignRequest{ItemType: "directive", ItemID: "none/*"})
+	wantFault(t, got, err, tool.CodeNotFound, "Find ids with rye_search.")
+}
+
 // A link to something that is no item of its own is followed; one to another item
 // would take that its signature.
 func TestSignThroughLink(t *testing.T) {

@@ -85,9 +85,29 @@ func (a *Actions) itemsToSign(spaces *resolve.Resolver, kinds []item.Kind, patte
 	case system:
 		return nil, systemItem(pattern)
 	default:
-		return nil, tool.Faultf(tool.CodeNotFound, "nothing in the project or user space matches %q", pattern).
-			WithHint("Find ids with rye_search.")
+		return nil, nothingMatches(pattern, all)
 	}
+}
+
+// nothingMatches is about a pattern without items to sign. Who writes * has often meant the
+// folders below, too.
+func nothingMatches(pattern string, all []resolve.Entry) *tool.Fault {
+	f := tool.Faultf(tool.CodeNotFound, "nothing in the project or user space matches %q", pattern).
+		WithHint("Find ids with rye_search.").WithTry("rye-mcp items list")
+	wider := strings.ReplaceAll(pattern, "*", "**")
+	if !strings.Contains(pattern, "*") || strings.Contains(pattern, "**") {
+		return f
+	}
+	matching := 0
+	for _, e := range all {
+		if e.Space != item.System && doublestar.MatchUnvalidated(wider, e.ID) {
+			matching++
+		}
+	}
+	if matching == 0 {
+		return f
+	}
+	return f.WithHint("* matches within one folder, ** across folders: %q matches %d.", wider, matching).WithTry("rye-mcp sign '%s'", wider)
 }
 
 // items lists the items of several kinds in all spaces.

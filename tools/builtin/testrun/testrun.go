@@ -110,7 +110,7 @@ func (d Deps) testsOf(project string) (map[string]config.TestCommand, error) {
 	}
 	if len(found) == 0 {
 		return nil, tool.Faultf(tool.CodeUnsupported, "the person has declared no test commands for this project").
-			WithHint("Ask the person to declare one in the settings, or run the tests with rye/bash if that is allowed.").
+			WithHint("Ask the person to declare one under tests in agent/tools.yaml of their user space, or run the tests with rye/bash if that is allowed.").
 			WithTry("add the project to %s of your user space, for example\ntests:\n  %s:\n    unit: {command: [make, test]}", declared, project)
 	}
 	return found, nil

@@ -34,6 +34,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c.end(ending, ErrClientGone)
 	select {
 	case <-box.done:
+		if err == nil && box.err != nil && !errors.Is(box.err, syscall.EPIPE) { // a client that has gone reads no last answer
+			err = fmt.Errorf("write to client: %w", box.err)
+		}
 	case <-ending.Done():
 	}
 	return err

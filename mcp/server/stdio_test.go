@@ -137,6 +137,13 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestFailingStreamsEndServing(t *testing.T) {
 	t.Parallel()
+	t.Run("last write", func(t *testing.T) {
+		t.Parallel()
+		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
+		if err := newServer().ServeStdio(t.Context(), in, brokenWriter{}); !errors.Is(err, errBroken) {
+			t.Errorf("ServeStdio = %v, want the write error", err)
+		}
+	})
 	t.Run("write", func(t *testing.T) {
 		t.Parallel()
 		s, seen := newBlocking(1)

@@ -103,8 +103,10 @@ func Main(sys System, args []string) int {
 	defer stop()
 	root := rootFor(sys, args)
 	root.SetArgs(args)
+	helped := &heeding{Writer: sys.Stdout}
+	root.SetOut(helped)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
+	if err = cmp.Or(err, helped.lost()); err == nil {
 		return exitOK
 	}
 	return report(sys, err, cmd.CommandPath()+" --help")
@@ -140,6 +142,10 @@ func report(sys System, err error, help string) int {
 	case errors.Is(err, thread.ErrCancelled), errors.Is(err, context.Canceled):
 		say(w, "interrupted", "")
 		return exitCancelled
+	}
+	if err := lostOutput(sys, err); err != nil {
+		say(w, err.Error(), tryOutput)
+		return exitFailure
 	}
 	f := tool.AsFault(err)
 	if f.Try != "" && belowThread(sys) { // a model reads this

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ picture that moves, without scripts, for a README or a page.`,
 			if picture != "" {
 				return d.record(cmd.Context(), picture)
 			}
-			return d.run(cmd.Context())
+			return cmp.Or(d.run(cmd.Context()), d.screen.heeded.lost())
 		},
 	}
 	cmd.Flags().BoolVar(&real, "real", false, "use the configured provider instead of the scripted model")

@@ -137,6 +137,7 @@ func writeServer(sys System, dir string) error {
 	if err != nil {
 		return err
 	}
+	told := &heeding{Writer: sys.Stdout}
 	for _, name := range names {
 		content, err := serverFiles.ReadFile(name)
 		if err != nil {
@@ -155,10 +156,10 @@ func writeServer(sys System, dir string) error {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(sys.Stdout, "%s written\n", plain.Line(to))
+		_, _ = fmt.Fprintf(told, "%s written\n", plain.Line(to))
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "To start it: cd %s && npm install && npm run dev\n", plain.Line(dir))
-	return err
+	_, _ = fmt.Fprintf(told, "To start it: cd %s && npm install && npm run dev\n", plain.Line(dir))
+	return told.lost()
 }
 
 func newLangGraphSyncCommand(sys System, opts *options) *cobra.Command {

@@ -14,13 +14,16 @@ import (
 // for every change elsewhere.
 type screen struct {
 	display
-	live  bool
-	drawn int                  // lines of the tree on a live screen
-	said  map[thread.ID]string // last line written about a thread otherwise
+	heeded *heeding // where it is drawn
+	live   bool
+	drawn  int                  // lines of the tree on a live screen
+	said   map[thread.ID]string // last line written about a thread otherwise
 }
 
 func newScreen(at display, live bool) *screen {
-	return &screen{display: at, live: live, said: map[thread.ID]string{}}
+	heeded := &heeding{Writer: at.out}
+	at.out = heeded
+	return &screen{display: at, heeded: heeded, live: live, said: map[thread.ID]string{}}
 }
 
 func (s *screen) print(format string, args ...any) {

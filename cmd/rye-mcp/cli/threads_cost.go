@@ -143,8 +143,13 @@ func (d costDisplay) write(answer costJSON) error {
 		return err
 	}
 	if answer.OverTime != nil {
+		heeded := &heeding{Writer: d.out}
+		d.out = heeded
 		d.drawRows(answer)
 		d.drawTime(*answer.OverTime)
+		if err := heeded.lost(); err != nil {
+			return err
+		}
 	}
 	return d.lines("", "This is "+answer.Covers+".")
 }

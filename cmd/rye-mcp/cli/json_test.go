@@ -81,6 +81,8 @@ func TestJSONKeys(t *testing.T) {
 		{"threads resume", resumedJSON{}},
 		{"threads show", statusJSON{}},
 		{"threads wait", view.WaitResult{}},
+		{"trust", trustJSON{}},
+		{"trust --adopt-state", adoptionJSON{}},
 		{"validate", validate.Report{}},
 		{"version", versionJSON{}},
 		{"workers list", workerListJSON{}},

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,8 @@ import (
 )
 
 type trustFlags struct {
-	yes, diff, revoke, adoptState bool
-	follow                        string
+	yes, diff, revoke, adoptState, asJSON bool
+	follow                                string
 }
 
 func newTrustCommand(sys System, opts *options) *cobra.Command {
@@ -60,6 +61,7 @@ So is the state of threads: it is believed when your own state key signed it, an
 	cmd.Flags().BoolVar(&flags.revoke, "revoke", false, "forget what was accepted")
 	cmd.Flags().StringVar(&flags.follow, "follow", "", "accept from now on what this key signed, but for hosts, key variables and headers")
 	cmd.Flags().BoolVar(&flags.adoptState, "adopt-state", false, "believe what threads of another key have left here, such as your own from another home")
+	jsonFlag(cmd, &flags.asJSON)
 	cmd.MarkFlagsMutuallyExclusive("diff", "yes")
 	cmd.MarkFlagsMutuallyExclusive("diff", "revoke", "follow", "adopt-state")
 	return cmd
@@ -70,21 +72,42 @@ func runTrust(sys System, opts options, flags trustFlags) error {
 	if err != nil {
 		return err
 	}
+	t := trusting{sys: sys, opts: opts, roots: roots, trustFlags: flags}
 	if flags.diff {
-		return showOffer(sys, opts, roots)
+		return t.showOffer()
 	}
 	if err := mayDecide(sys, whatSettings); err != nil {
 		return err
 	}
 	switch {
 	case flags.revoke:
-		return revokeTrust(sys, roots)
+		return t.revoke()
 	case flags.adoptState:
-		return adoptState(sys, opts, roots, flags.yes)
+		return t.adoptState()
 	case flags.follow != "":
-		return followKey(sys, roots, flags)
+		return t.followKey()
 	}
-	return acceptSettings(sys, opts, roots, flags.yes)
+	return t.acceptSettings()
+}
+
+// trusting is one call of trust.
+type trusting struct {
+	sys   System
+	opts  options
+	roots resolve.Roots
+	trustFlags
+}
+
+// screen is where a person sees what they are asked about. With --json standard output has
+// the JSON alone, so that stands on standard error, where somebody is asked at all.
+func (t trusting) screen() display {
+	switch {
+	case !t.asJSON:
+		return newDisplay(t.sys, t.opts)
+	case t.diff, t.yes:
+		return display{out: io.Discard}
+	}
+	return newDisplayOn(t.sys, t.sys.Stderr, t.opts)
 }
 
 // The decisions that are a person's.
@@ -103,91 +126,111 @@ func mayDecide(sys System, about string) error {
 }
 
 // showOffer is trust --diff.
-func showOffer(sys System, opts options, roots resolve.Roots) error {
-	o, err := newOffer(sys, roots)
+func (t trusting) showOffer() error {
+	o, err := newOffer(t.sys, t.roots)
 	if err != nil {
 		return err
 	}
-	return o.show(newDisplay(sys, opts))
+	if t.asJSON {
+		return t.tell(o, showed, "")
+	}
+	return o.show(t.screen())
 }
 
 // acceptSettings shows what the settings of a project would loosen, and keeps them
 // when the person says so.
-func acceptSettings(sys System, opts options, roots resolve.Roots, yes bool) error {
-	o, err := newOffer(sys, roots)
+func (t trusting) acceptSettings() error {
+	o, err := newOffer(t.sys, t.roots)
 	if err != nil {
 		return err
 	}
 	if err := o.trustable(); err != nil {
 		return err
 	}
-	if err := o.show(newDisplay(sys, opts)); err != nil {
+	if err := o.show(t.screen()); err != nil {
 		return err
 	}
-	if !yes && len(o.leftOut)+len(o.programs) == 0 && !onTerminal(sys.Stdin) {
-		return tellTrust(sys, "There is nothing to accept.")
+	if !t.yes && len(o.leftOut)+len(o.programs) == 0 && !onTerminal(t.sys.Stdin) {
+		return t.tell(o, nothingThere, "There is nothing to accept.")
+	}
+	yes, err := t.agreed("\nAccept what is shown?", "rye-mcp trust --diff shows the same; --yes accepts it")
+	if err != nil {
+		return err
 	}
 	if !yes {
-		if yes, err = confirm(sys, "\nAccept what is shown?", "rye-mcp trust --diff shows the same; --yes accepts it"); err != nil {
-			return err
-		}
-	}
-	if !yes {
-		return tellTrust(sys, "Nothing was accepted.")
+		return t.tell(o, declined, "Nothing was accepted.")
 	}
 	if err := o.accept(trust.AcceptAll); err != nil {
 		return err
 	}
-	return tellTrust(sys, "What is shown of %s is accepted.", o.known.Place)
+	return t.tell(o, accepted, "What is shown of %s is accepted.", o.known.Place)
 }
 
-func revokeTrust(sys System, roots resolve.Roots) error {
-	gone, err := trust.Revoke(roots)
+// agreed asks the person, unless --yes has said it.
+func (t trusting) agreed(question, otherwise string) (bool, error) {
+	if t.yes {
+		return true, nil
+	}
+	return confirm(t.sys, question, otherwise)
+}
+
+func (t trusting) revoke() error {
+	gone, err := trust.Revoke(t.roots)
 	if err != nil {
 		return keepingFault(err)
 	}
-	if !gone {
-		return tellTrust(sys, "Nothing was accepted of %s.", roots.Project)
+	o, err := newOffer(t.sys, t.roots)
+	if err != nil {
+		return err
 	}
-	return tellTrust(sys, "The settings of %s may tighten what holds without them, and no more.", roots.Project)
+	if !gone {
+		return t.tell(o, nothingThere, "Nothing was accepted of %s.", t.roots.Project)
+	}
+	return t.tell(o, revoked, "The settings of %s may tighten what holds without them, and no more.", t.roots.Project)
 }
 
 // followKey accepts in advance what a key signs, which must be a trusted one.
-func followKey(sys System, roots resolve.Roots, flags trustFlags) error {
-	o, err := newOffer(sys, roots)
+func (t trusting) followKey() error {
+	o, err := newOffer(t.sys, t.roots)
 	if err != nil {
 		return err
 	}
 	if err := o.trustable(); err != nil {
 		return err
 	}
-	found, err := o.keyring.Show(flags.follow)
+	key, err := o.followable(t.follow)
 	if err != nil {
-		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp keys list")
+		return err
 	}
-	i := slices.IndexFunc(found, func(e trust.Entry) bool { return e.State == trust.Trusted || e.State == trust.Own })
-	if i < 0 {
-		return tool.Faultf(tool.CodeIntegrity, "key %s is not trusted: %s", found[0].Fingerprint, found[0].Reason).
-			WithHint("rye-mcp keys trust %s, if you know whose key it is", found[0].Path)
-	}
-	key := found[i]
-	if _, err := fmt.Fprintf(sys.Stdout, "Settings files of %s that key %s (%s) signed would count whenever they change,\n"+
+	if _, err := fmt.Fprintf(t.screen().out, "Settings files of %s that key %s (%s) signed would count whenever they change,\n"+
 		"but for hosts, key variables and headers.\n", o.known.Place, key.Fingerprint, plain.Line(key.Owner)); err != nil {
 		return err
 	}
-	yes := flags.yes
-	if !yes {
-		if yes, err = confirm(sys, "Follow this key?", "rye-mcp trust --follow "+key.Fingerprint+" --yes"); err != nil {
-			return err
-		}
+	yes, err := t.agreed("Follow this key?", "rye-mcp trust --follow "+key.Fingerprint+" --yes")
+	if err != nil {
+		return err
 	}
 	if !yes {
-		return tellTrust(sys, "Nothing was accepted.")
+		return t.tell(o, declined, "Nothing was accepted.")
 	}
-	if err := trust.Follow(roots, key.Fingerprint, sys.Now()); err != nil {
+	if err := trust.Follow(t.roots, key.Fingerprint, t.sys.Now()); err != nil {
 		return keepingFault(err)
 	}
-	return tellTrust(sys, "Settings that key %s signs count from now on.", key.Fingerprint)
+	return t.tell(o, followed, "Settings that key %s signs count from now on.", key.Fingerprint)
+}
+
+// followable is the trusted key that a fingerprint, or the beginning of one, names.
+func (o *offer) followable(fingerprint string) (trust.Entry, error) {
+	found, err := o.keyring.Show(fingerprint)
+	if err != nil {
+		return trust.Entry{}, tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp keys list")
+	}
+	i := slices.IndexFunc(found, func(e trust.Entry) bool { return e.State == trust.Trusted || e.State == trust.Own })
+	if i < 0 {
+		return trust.Entry{}, tool.Faultf(tool.CodeIntegrity, "key %s is not trusted: %s", found[0].Fingerprint, found[0].Reason).
+			WithHint("rye-mcp keys trust %s, if you know whose key it is", found[0].Path)
+	}
+	return found[i], nil
 }
 
 func tellTrust(sys System, format string, args ...any) error {

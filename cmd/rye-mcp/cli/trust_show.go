@@ -78,8 +78,8 @@ func real(path string) string {
 // signer counts the items that one key signed.
 type signer struct {
 	said  string
-	good  bool
 	count int
+	trust.Verdict
 }
 
 // showItems counts the items of the project by who signed them.
@@ -94,7 +94,7 @@ func (o *offer) showItems(d display) error {
 	var t table
 	for _, s := range signers {
 		colour := green
-		if !s.good {
+		if !s.Status.Good() {
 			colour = yellow
 		}
 		t.add(text(strconv.Itoa(s.count)), cell{s.said, colour})
@@ -133,7 +133,7 @@ func (o *offer) signers() (signers []*signer, total int, err error) {
 			verdict := o.keyring.Verify(trust.SubjectOf(found))
 			said := o.saidOf(verdict)
 			if by[said] == nil {
-				by[said] = &signer{said: said, good: verdict.Status.Good()}
+				by[said] = &signer{said: said, Verdict: verdict}
 				signers = append(signers, by[said])
 			}
 			by[said].count++

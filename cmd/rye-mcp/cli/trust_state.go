@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/spaces/place"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -13,13 +13,13 @@ import (
 
 // adoptState is trust --adopt-state: it shows what would be believed of a stranger's
 // state, and records its key for this place when the person says so.
-func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
-	finder := newFinder(sys, roots.User)
-	keyring, err := newGate(sys, roots).Keyring()
+func (t trusting) adoptState() error {
+	finder := newFinder(t.sys, t.roots.User)
+	keyring, err := newGate(t.sys, t.roots).Keyring()
 	if err != nil {
 		return err
 	}
-	found, err := finder.Survey(roots.Project, knownKeys(keyring))
+	found, err := finder.Survey(t.roots.Project, knownKeys(keyring))
 	if err != nil {
 		return adoptFault(err)
 	}
@@ -29,21 +29,20 @@ func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
 		return tool.Faultf(tool.CodeUnsupported, "threads in %s run now", found.Dir).
 			WithHint("wait until they have ended, then try again")
 	}
-	if err := showAdoption(newDisplay(sys, opts), keyring, found); err != nil {
+	if err := showAdoption(t.screen(), keyring, found); err != nil {
+		return err
+	}
+	yes, err := t.agreed("\nBelieve them?", "--yes believes them")
+	if err != nil {
 		return err
 	}
 	if !yes {
-		if yes, err = confirm(sys, "\nBelieve them?", "--yes believes them"); err != nil {
-			return err
-		}
+		return t.tellAdoption(keyring, found, declined, "Nothing was adopted.")
 	}
-	if !yes {
-		return tellTrust(sys, "Nothing was adopted.")
-	}
-	if err := finder.Adopt(roots.Project, found); err != nil {
+	if err := finder.Adopt(t.roots.Project, found); err != nil {
 		return adoptFault(err)
 	}
-	return tellTrust(sys, "Key %s counts for what its threads left here; look at them: rye-mcp threads list", found.Key.Fingerprint())
+	return t.tellAdoption(keyring, found, adopted, "Key %s counts for what its threads left here; look at them: rye-mcp threads list", found.Key.Fingerprint())
 }
 
 // knownKeys are the keys of a keyring that count, which may have signed state before
@@ -60,12 +59,7 @@ func knownKeys(keyring *trust.Keyring) []*sign.PublicKey {
 
 // showAdoption says what adopting means, on one screen.
 func showAdoption(d display, keyring *trust.Keyring, a place.Adoption) error {
-	whose := "nobody you know"
-	for _, e := range keyring.List() {
-		if e.Key != nil && e.Key.Equal(a.Key) && e.State != trust.Untrusted {
-			whose = e.Owner
-		}
-	}
+	whose := cmp.Or(ownerOf(keyring, a.Key), "nobody you know")
 	_, err := fmt.Fprintf(d.out, `%s
 was left by %s, and signed by key %s of %s.
 
@@ -77,6 +71,17 @@ again; the databases are set aside, and made again from the signed folders.
 		_, err = fmt.Fprintf(d.out, "Not believed: %s that this key has not signed for this place.\n", counted(a.Others, "thread"))
 	}
 	return err
+}
+
+// ownerOf is whose key it is, of those that count; empty for one that nobody knows.
+func ownerOf(keyring *trust.Keyring, key *sign.PublicKey) string {
+	owner := ""
+	for _, e := range keyring.List() {
+		if e.Key != nil && e.Key.Equal(key) && e.State != trust.Untrusted {
+			owner = e.Owner
+		}
+	}
+	return owner
 }
 
 func adoptFault(err error) error {

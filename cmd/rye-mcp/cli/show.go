@@ -206,13 +206,20 @@ func writeCosts(row func(string, any), words func(name, value string), s view.St
 		words("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
 	}
 	if b := s.Budget; b != nil {
-		words("budget", budgetText(*b))
+		words("budget", budgetText(*b, s.Status.Terminal()))
 	}
 }
 
 // budgetText says what a thread may still spend, and whether it may start
-// children.
-func budgetText(b view.Budget) string {
+// children; of one that has ended, what was spent of its budget.
+func budgetText(b view.Budget, ended bool) string {
+	if ended {
+		text := fmt.Sprintf("%s of %s spent", b.TreeSpend, b.Max)
+		if b.Active > 0 {
+			text += fmt.Sprintf("; %s below it still at work", counted(b.Active, "thread"))
+		}
+		return text
+	}
 	text := fmt.Sprintf("%s of %s left, %s held by children", b.Remaining, b.Max, b.Reserved)
 	if b.CanSpawn {
 		return text + "; it may start a child"

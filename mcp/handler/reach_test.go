@@ -42,4 +42,10 @@ func TestReachWithoutTools(t *testing.T) {
 	if r := c.Call("rye_execute", map[string]any{"item_id": "wait_threads"}); r.Code() != "not_found" || !strings.Contains(string(r.JSON), `"nearest_ids":["rye/agent/threads/orchestrator"]`) {
 		t.Errorf("an operation as an item: %s", r.JSON)
 	}
+	status := c.Call("rye_execute", map[string]any{
+		"item_id": action.OrchestratorID, "parameters": map[string]any{"operation": "get_status", "thread_id": "no/such-1"},
+	})
+	if want := `list_threads is called as rye_execute {\"item_id\":\"rye/agent/threads/orchestrator\",\"parameters\":{\"operation\":\"list_threads\"}}`; !strings.Contains(string(status.JSON), want) {
+		t.Errorf("the next step of an operation: %s, want %s", status.JSON, want)
+	}
 }

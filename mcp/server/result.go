@@ -34,7 +34,7 @@ func (s *Server) success(ctx context.Context, name string, fits outputCheck, out
 // the room that the call gives it.
 func (s *Server) shaped(ctx context.Context, data []byte, result any) []byte {
 	a := answeringFrom(ctx)
-	data = withNews(ctx, a, s.notices.tell(a.notices, bytes.TrimSpace(data)), result)
+	data = s.withReach(withNews(ctx, a, s.notices.tell(a.notices, bytes.TrimSpace(data)), result))
 	f := fitter{room: a.room, result: result, kept: &s.kept, calls: s.calls()}
 	return f.fit(s.withAttachments(data, result))
 }

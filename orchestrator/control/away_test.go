@@ -98,6 +98,10 @@ func TestMapProviderAway(t *testing.T) {
 			if !strings.Contains(a.Next, tt.why) || !strings.Contains(a.Next, "cancel_thread") {
 				t.Errorf("next: %q", a.Next)
 			}
+			status, err := away.View.Status(s.ctx, set)
+			if s.noError(err); !strings.Contains(status.ItemsWait, tt.why) || !strings.Contains(status.ItemsWait, "cancel the set") {
+				t.Errorf("status: %q", status.ItemsWait)
+			}
 			there(true)
 			s.noError(s.controller().Queue.Dispatch(s.ctx))
 			second := s.workers(set)
@@ -120,6 +124,47 @@ func TestMapProviderAway(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMapProviderRemoved takes the provider of a set out of the settings: who looks at the set,
+// or waits for it, is told what it waits for and what can be done, until it is back.
+func TestMapProviderRemoved(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.provide("theirs", "api: scripted\nscript: agent/scripts/demo.yaml\n")
+	s.write("config/agent/agent.yaml", "provider: {order: [theirs, scripted]}\n")
+	s.write("directives/item.md", fmt.Sprintf(itemDirective, ""))
+	set := s.begunSet(ofItems(numbered(0, 2), 1))
+	if status, err := s.controller().View.Status(s.ctx, set); err != nil || status.ItemsWait != "" {
+		t.Errorf("while one works: %q, %v", status.ItemsWait, err)
+	}
+	settings := filepath.Join(rootsOf(s.project).User, ".ai", "config", "agent", "providers", "theirs.yaml")
+	s.noError(os.Rename(settings, settings+".away"))
+	s.write("config/agent/agent.yaml", "provider: {order: [scripted]}\n")
+	first := s.workers(set)[0]
+	s.order(first, "claim", "say hello", "complete")
+	s.gone(first)
+	c := s.controller()
+	s.noError(c.Queue.Dispatch(s.ctx))
+	why := []string{`no usable provider has the model "theirs/m"`, "the settings have the provider theirs again", "cancel the set"}
+	status, err := c.View.Status(s.ctx, set)
+	s.noError(err)
+	waited, err := c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{set}, Timeout: time.Millisecond})
+	s.noError(err)
+	a := s.mapped(c, atTerminal, MapRequest{Set: set, Async: true})
+	for _, want := range why {
+		for where, said := range map[string]string{"status": status.ItemsWait, "wait": waited.Next, "map": a.Next} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q, without %q", where, said, want)
+			}
+		}
+	}
+	s.noError(os.Rename(settings+".away", settings))
+	if status, err := s.controller().View.Status(s.ctx, set); err != nil || status.ItemsWait != "" {
+		t.Errorf("when it is back: %q, %v", status.ItemsWait, err)
+	}
+	_, err = s.c.Stop.Cancel(s.ctx, set)
+	s.noError(err)
 }
 
 // TestRetryProviderAway: threads whose provider cannot be asked now keep no other waiting,

@@ -136,6 +136,7 @@ func New(d Deps) *Controller {
 	c.Queue = &scheduler.Scheduler{Threads: c.Threads, View: c.View, Settings: c.Settings, Launcher: d.Launcher}
 	c.Fanout = &fanout.Mapper{Project: d.Project, Threads: c.Threads, Planner: c.Planner, Queue: c.Queue}
 	c.Queue.Sets = c.Fanout.Advance
+	c.View.ItemsWait = c.Fanout.Waits
 	c.Continue = &continuation.Continuer{
 		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
 	}

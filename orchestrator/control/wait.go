@@ -101,6 +101,11 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 	if answer.Suspended = c.View.Suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
 		answer.Next = view.SuspendedNext(answer.Suspended)
 	}
+	for _, id := range answer.Pending {
+		if why := c.Fanout.Waits(ctx, rows[id]); why != "" {
+			answer.Next = fmt.Sprintf("the items of %s wait: %s. %s", id, why, answer.Next)
+		}
+	}
 	if err := c.View.AddChainCosts(ctx, answer.Results, rows); err != nil {
 		return view.WaitResult{}, threads.Fault(err)
 	}

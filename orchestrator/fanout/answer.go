@@ -93,9 +93,9 @@ func (m *Mapper) Answer(ctx context.Context, opened Opened, page Page) (Answer, 
 		a.Error = rec.Outcome.Error.Message
 	}
 	a.Next = next(rec, a.Counts)
-	if a.Counts.Waiting > 0 && a.Counts.Working == 0 && !rec.Status.Terminal() {
-		if why := m.providerAway(ctx, m.Planner.Settings.Begin(), rec); why != nil {
-			a.Next = fmt.Sprintf("its items wait: %s. They start when that is so; %s", item.Clip(why.Error(), 300), a.Next)
+	if a.Counts.Waiting > 0 && a.Counts.Working == 0 {
+		if why := m.waitsFor(ctx, rec); why != "" {
+			a.Next = fmt.Sprintf("its items wait: %s. %s", why, a.Next)
 		}
 	}
 	return a, m.addItems(ctx, &a, entries, page)

@@ -111,6 +111,7 @@ type Status struct {
 	Budget           *Budget         `json:"budget,omitempty" jsonschema:"money of the thread and everything below it"`
 	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
 	NoWorker         string          `json:"no_worker,omitempty" jsonschema:"of a queued thread: why no worker takes it"`
+	ItemsWait        string          `json:"items_wait,omitempty" jsonschema:"of a set: why none of its items starts"`
 	Worker           string          `json:"worker,omitempty" jsonschema:"the worker that runs it, or ran it last"`
 	Snapshot         string          `json:"snapshot,omitempty" jsonschema:"of the items it works by"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`

@@ -29,6 +29,9 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 	if rec.ThreadID != id {
 		s.ResolvedThreadID = rec.ThreadID
 	}
+	if v.ItemsWait != nil {
+		s.ItemsWait = v.ItemsWait(ctx, rec)
+	}
 	s.Error, s.Problem = problemOf(rec.Outcome)
 	s.Retry, s.NotRetried = retryOf(rec), rec.RetryNote
 	end := rec.CompletedAt

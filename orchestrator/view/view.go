@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // View shows the threads of a project.
@@ -15,6 +16,8 @@ type View struct {
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
 	// be nil itself.
 	Daily func(context.Context) (*DailySpend, error)
+	// ItemsWait says what the items of a set wait for; empty: for their turn alone.
+	ItemsWait func(context.Context, thread.Record) string
 
 	timelines timelines
 }

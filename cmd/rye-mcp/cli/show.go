@@ -127,6 +127,9 @@ func writeRun(row func(string, any), words func(name, value string), s view.Stat
 	if s.NoWorker != "" {
 		words("waits", s.NoWorker)
 	}
+	if s.ItemsWait != "" {
+		words("waits", s.ItemsWait+" (rye-mcp threads cancel "+string(s.ThreadID)+")")
+	}
 	row("directive", s.Directive)
 	row("model", s.Model)
 	if s.Worker != "" {

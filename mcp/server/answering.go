@@ -81,7 +81,7 @@ func (a *answering) takeCommon(given map[string]json.RawMessage, name string) er
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return tool.Faultf(tool.CodeBadArguments, "%q must be string, got %s", name, item.Clip(string(raw), 100)).
-			WithHint("Correct the arguments and call again.")
+			WithHint(tool.HintArguments)
 	}
 	if a.common == nil {
 		a.common = map[string]string{}

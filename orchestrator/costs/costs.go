@@ -194,8 +194,11 @@ func (c *Costs) OverTime(ctx context.Context, req Request) (Series, error) {
 	return s, nil
 }
 
+// examples are values of the flags that people give.
+var examples = map[string]string{"bucket": "day", "by": "model", "since": "30d", "until": "2026-03-01"}
+
 func badRequest(what, got, valid string) error {
-	return tool.Faultf(tool.CodeBadArguments, "%s %q is not known; it is %s", what, got, valid)
+	return tool.Faultf(tool.CodeBadArguments, "%s %q is not known; it is %s", what, got, valid).WithTry("--%s %s", what, examples[what])
 }
 
 // gather reads what there is in the time that is asked for.

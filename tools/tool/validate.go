@@ -150,8 +150,11 @@ func (c *compiled) check(value map[string]any) error {
 	return c.fault(explain(c.doc, value, invalid)...)
 }
 
+// HintArguments is what to do about arguments that do not fit a schema.
+const HintArguments = "Correct the arguments and call again."
+
 // fault names the problems. It does not repeat the schema: the model has it, and
 // it is longer than all problems together.
 func (c *compiled) fault(problems ...string) *Fault {
-	return Faultf(CodeBadArguments, "%s", strings.Join(problems, "; ")).WithHint("Correct the arguments and call again.")
+	return Faultf(CodeBadArguments, "%s", strings.Join(problems, "; ")).WithHint(HintArguments)
 }

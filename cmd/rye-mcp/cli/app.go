@@ -109,7 +109,7 @@ func Main(sys System, args []string) int {
 	if err = cmp.Or(err, helped.lost()); err == nil {
 		return exitOK
 	}
-	return report(sys, err, cmd.CommandPath()+" --help")
+	return report(sys, err, tryAfter(cmd, err))
 }
 
 // exitError ends the program with a code; what there was to say has been said.
@@ -126,7 +126,7 @@ type usageError struct {
 func (e *usageError) Error() string { return e.message }
 
 // report tells a person what went wrong and what to try, and chooses the exit
-// code. Help is what to try where nothing better is known.
+// code. Help is what to try where the error does not say it.
 func report(sys System, err error, help string) int {
 	w := sys.Stderr
 	var (
@@ -182,6 +182,9 @@ func advice(f *tool.Fault) string {
 			}
 		}
 		return strings.Join(names, " ")
+	}
+	if f.Hint == tool.HintArguments { // the help of the command says more
+		return ""
 	}
 	return f.Hint
 }

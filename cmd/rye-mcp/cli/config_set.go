@@ -155,7 +155,7 @@ func (w *writing) changed(before []byte, key []string, value string) ([]byte, er
 	}
 	warnings, err := config.CheckFile(w.name, w.path(), after)
 	if err != nil {
-		return nil, err
+		return nil, tool.Faultf(tool.CodeInvalidConfig, "%w", err).WithHint("rye-mcp config show %s shows the values that hold", w.name)
 	}
 	about := fmt.Sprintf(": %s: ", strings.Join(key, "."))
 	for _, warning := range warnings {

@@ -139,14 +139,16 @@ func trustKey(sys System, opts options, file, owner string, space item.Space, as
 	}
 	doc, key, err := trust.ParseKey(src)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return tool.Faultf(tool.CodeInvalidItem, "%s: %w", file, err).
+			WithHint("the PEM of a public key, which rye-mcp keys show prints for its owner")
 	}
 	doc.Owner = cmp.Or(owner, doc.Owner)
 	switch {
 	case doc.Owner == "":
 		return &usageError{message: "the file does not say whose key it is", try: "rye-mcp keys trust " + file + " --owner NAME"}
 	case key.Equal(own.Public()):
-		return fmt.Errorf("%s is your own key, which is trusted", key.Fingerprint())
+		return tool.Faultf(tool.CodeUnsupported, "%s is your own key, which is trusted", key.Fingerprint()).
+			WithHint("rye-mcp keys list shows whom else you trust")
 	}
 	dir := roots.User
 	if space == item.Project {

@@ -173,6 +173,9 @@ func discover(ctx context.Context, sys System, opts options, p *project, servers
 			server = mcp.ServersFolder + "/" + server
 		}
 		found, err := p.servers(sys).Discover(ctx, server, item.Space(flags.space))
+		if missing, is := errors.AsType[*resolve.NotFoundError](err); is && len(missing.Nearest) == 0 {
+			return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp mcp list shows the servers; rye-mcp mcp add makes one")
+		}
 		if err != nil {
 			return action.ToolFault(server, err)
 		}

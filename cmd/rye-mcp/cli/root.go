@@ -121,9 +121,7 @@ its standard input is not a terminal, and shows this help when it is.
 	root.SetIn(sys.Stdin)
 	root.SetOut(sys.Stdout)
 	root.SetErr(sys.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolVar(&serve.stdio, "stdio", false, "serve MCP on standard input and output")
 	root.Flags().BoolVar(&tellsVersion, "version", false, "print the version")
 	serve.addFlags(root, "none is refused")
@@ -154,6 +152,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		message := err.Error()
 		if !cmd.HasSubCommands() { // else an unknown command was named
+			try = tryArguments(cmd)
 			message = fmt.Sprintf("%s takes %s; it is given %s", cmd.CommandPath(), takenBy(cmd), counted(len(args), "argument"))
 		}
 		return &usageError{message: message, try: try}
@@ -163,5 +162,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 // takenBy are the arguments of a command as its help has them.
 func takenBy(cmd *cobra.Command) string {
 	_, takes, _ := strings.Cut(cmd.Use, " ")
-	return cmp.Or(takes, "no arguments")
+	return cmp.Or(takes, noArguments)
 }
+
+const noArguments = "no arguments"

@@ -105,6 +105,9 @@ func (f mapFlags) request(cmd *cobra.Command, sys System, directive string) (con
 // maxItemsFile is how long the list of items may be, in bytes.
 const maxItemsFile = 16 << 20
 
+// tryItems is what a list of items looks like.
+const tryItems = `a list of the inputs of each item, such as [{"name":"Ada"},{"name":"Grace"}]`
+
 // readItems reads a JSON array of objects, or objects one after the other.
 func readItems(sys System, path string) ([]map[string]any, error) {
 	in := sys.Stdin
@@ -125,12 +128,12 @@ func readItems(sys System, path string) ([]map[string]any, error) {
 	}
 	objects, err := splitItems(bytes.TrimSpace(raw))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, &usageError{message: fmt.Sprintf("%s: %v", path, err), try: tryItems}
 	}
 	items := make([]map[string]any, len(objects))
 	for i, object := range objects {
 		if items[i], err = object.Map(); err != nil {
-			return nil, fmt.Errorf("%s: item %d: %w", path, i, err)
+			return nil, &usageError{message: fmt.Sprintf("%s: item %d: %v", path, i, err), try: tryItems}
 		}
 	}
 	return items, nil

@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/task"
@@ -77,7 +78,7 @@ func (t tasks) Cancel(ctx context.Context, call server.Call, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.Control.Stop.Cancel(ctx, of); err != nil {
+	if _, err := p.Control.Stop.By(strings.TrimSpace("MCP client "+call.Session.Client)).Cancel(ctx, of); err != nil {
 		return action.Fault(err)
 	}
 	return nil

@@ -121,6 +121,9 @@ func decides(caller action.Caller) thread.ID {
 	return caller.Env.ThreadID
 }
 
+// whoeverCalled has cancelled a thread that its call waited for.
+const whoeverCalled = "whoever broke off the call that waited for it"
+
 // follow waits for a thread that was started synchronously. When the call is
 // cancelled the thread is too, because nobody will ask for it; when only the
 // time is up, a message interrupts the call, or this process shuts down, it goes on.
@@ -134,7 +137,7 @@ func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (v
 			return s, tool.Faultf(tool.CodeCancelled, "%w; thread %s goes on", cause, s.ThreadID).
 				With("thread_id", s.ThreadID).WithHint("wait_threads with this thread_id when a server is there again")
 		}
-		_, stopErr := t.Stop.Cancel(context.WithoutCancel(ctx), s.ThreadID)
+		_, stopErr := t.Stop.By(whoeverCalled).Cancel(context.WithoutCancel(ctx), s.ThreadID)
 		return s, errors.Join(cause, stopErr)
 	}
 	if errors.Is(err, action.ErrCallAgain) {

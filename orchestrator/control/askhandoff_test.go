@@ -57,7 +57,7 @@ func TestNoAskHandoff(t *testing.T) {
 	running, ended := s.start("work", ""), s.start("work", "")
 	s.order(ended, "complete")
 	stopping := s.start("work", "")
-	_, err := s.c.Threads.Store.RequestCancel(s.ctx, stopping, testTime)
+	_, err := s.c.Threads.Store.RequestCancel(s.ctx, stopping, "", testTime)
 	s.noError(err)
 	s.start("work", "")
 	queued := s.begin("work", "").ThreadID

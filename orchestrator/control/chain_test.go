@@ -30,7 +30,7 @@ func TestStopDuringHandoff(t *testing.T) {
 		root := s.start("idle", "")
 		first := s.start("work", root)
 		s.order(first, "say hello", "stubborn", "make")
-		_, err := s.c.Threads.Store.RequestCancel(s.ctx, first, testTime)
+		_, err := s.c.Threads.Store.RequestCancel(s.ctx, first, "", testTime)
 		s.noError(err)
 		s.order(first, "hand-over") // decided before it heard of the cancel
 		s.wantStopped(first, secondChild, root)

@@ -228,7 +228,7 @@ func TestNoHandoff(t *testing.T) {
 	}
 	alone := s.start("work", root)
 	s.order(alone, "say hello")
-	_, err := s.c.Threads.Store.RequestCancel(s.ctx, alone, testTime)
+	_, err := s.c.Threads.Store.RequestCancel(s.ctx, alone, "", testTime)
 	s.noError(err)
 	if _, err := s.c.Continue.MakeSuccessor(s.ctx, handoff.Request{ThreadID: alone}); !isPredecessorError(err) {
 		s.Errorf("of a thread that is asked to stop: %v", err)

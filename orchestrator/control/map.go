@@ -87,7 +87,7 @@ func (c *Controller) leave(ctx context.Context, caller action.Caller, opened fan
 	if cause == nil || errors.Is(err, action.ErrCallAgain) || errors.Is(cause, thread.ErrShutdown) || opened.Existing || caller.Person {
 		return threads.Fault(err)
 	}
-	_, stopErr := c.Stop.Cancel(context.WithoutCancel(ctx), opened.ID)
+	_, stopErr := c.Stop.By(whoeverCalled).Cancel(context.WithoutCancel(ctx), opened.ID)
 	return errors.Join(cause, stopErr)
 }
 

@@ -280,7 +280,7 @@ func TestCancelledQueued(t *testing.T) {
 	s := narrow(t, 1)
 	running := s.start("idle", "")
 	queued, next := s.begin("work", "").ThreadID, s.begin("idle", "").ThreadID
-	_, err := s.c.Threads.Store.RequestCancel(s.ctx, queued, testTime)
+	_, err := s.c.Threads.Store.RequestCancel(s.ctx, queued, "", testTime)
 	s.noError(err)
 	s.order(running, "complete")
 	s.order(next, "claim") // it is not in its way

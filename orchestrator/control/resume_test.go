@@ -286,7 +286,7 @@ func TestCancelledBeforeItContinues(t *testing.T) {
 			defer leave()
 			s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
 				if at == scheduler.CrashDescribed {
-					_, err := s.c.Threads.Store.RequestCancel(s.ctx, secondChild, testTime)
+					_, err := s.c.Threads.Store.RequestCancel(s.ctx, secondChild, "", testTime)
 					s.noError(err)
 					leave()
 				}
@@ -298,7 +298,7 @@ func TestCancelledBeforeItContinues(t *testing.T) {
 		},
 		"who resumes is dead": func(s *scene, first thread.ID) {
 			s.dieAfter(scheduler.CrashDescribed, "resume", first)
-			_, err := s.c.Threads.Store.RequestCancel(s.ctx, secondChild, testTime)
+			_, err := s.c.Threads.Store.RequestCancel(s.ctx, secondChild, "", testTime)
 			s.noError(err)
 			_, err = s.c.Threads.Sweep(s.ctx)
 			s.noError(err)

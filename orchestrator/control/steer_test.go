@@ -66,7 +66,7 @@ func TestSteer(t *testing.T) {
 		t.Errorf("board %+v, %v", board, err)
 	}
 	s.order(running, "complete")
-	_, err = s.c.Threads.Store.RequestCancel(s.ctx, asks, testTime)
+	_, err = s.c.Threads.Store.RequestCancel(s.ctx, asks, "", testTime)
 	s.noError(err)
 	for id, want := range map[thread.ID]string{running: "conflict resume_thread", asks: "conflict resume_thread", "work/no-such": "not_found list_threads"} {
 		_, err := s.steer(id, "too late")

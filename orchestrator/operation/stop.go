@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
@@ -22,7 +23,7 @@ var CancelThread = Operation[StopInput, stop.Stopped]{
 		if err := mayStop(ctx, c, by, in.ThreadIDs); err != nil {
 			return stop.Stopped{}, err
 		}
-		return c.Stop.Cancel(ctx, in.ThreadIDs...)
+		return c.Stop.By(whoStops(c, by)).Cancel(ctx, in.ThreadIDs...)
 	},
 }
 
@@ -33,8 +34,23 @@ var KillThread = Operation[StopInput, stop.Stopped]{
 		if err := mayStop(ctx, c, by, in.ThreadIDs); err != nil {
 			return stop.Stopped{}, err
 		}
-		return c.Stop.Kill(ctx, in.ThreadIDs...)
+		return c.Stop.By(whoStops(c, by)).Kill(ctx, in.ThreadIDs...)
 	},
+}
+
+// whoStops is the caller, as threads that it stops name it.
+func whoStops(c *control.Controller, by action.Caller) string {
+	id := by.Env.ThreadID
+	if !by.InThread {
+		id = c.Threads.Parent // a command that a thread has started
+	}
+	switch {
+	case by.By != "" && !by.InThread:
+		return by.By
+	case id != "":
+		return fmt.Sprintf("thread %s", id)
+	}
+	return stop.ByPerson
 }
 
 // mayStop lets a thread stop its own descendants only. It stops none where it may not

@@ -436,9 +436,9 @@ func (s *Sweeper) outcomeOf(
 	}
 	problem := s.autopsy(ctx, rec, left)
 	if !rec.CancelRequestedAt.IsZero() {
-		problem.Code, problem.Message = "cancelled", "cancelled; the process had to be ended"
+		problem.Code, problem.Message = "cancelled", rec.CancelCause().Error()+"; the process had to be ended"
 		if rec.Status == thread.Created {
-			problem.Message = "cancelled before it started"
+			problem.Message = rec.CancelCause().Error() + " before it started"
 		}
 		return thread.Outcome{State: thread.Cancelled, Error: problem}, spent, nil
 	}

@@ -74,7 +74,7 @@ func (s *Sweeper) outcomeOfSet(ctx context.Context, rec thread.Record) (thread.O
 	case completed == len(entries):
 		return thread.Outcome{State: thread.Completed, Result: sum}, nil
 	case !rec.CancelRequestedAt.IsZero():
-		return thread.Outcome{State: thread.Cancelled, Error: &thread.Problem{Code: "cancelled", Message: "cancelled; " + sum}}, nil
+		return thread.Outcome{State: thread.Cancelled, Error: &thread.Problem{Code: "cancelled", Message: rec.CancelCause().Error() + "; " + sum}}, nil
 	}
 	if more := len(entries) - completed - len(failed); more > 0 {
 		failed = append(failed, fmt.Sprintf("%d more", more))

@@ -37,6 +37,18 @@ const killGrace = 3 * time.Second
 type Stopper struct {
 	Threads  *threads.Threads
 	Settings *settings.Source
+
+	by string // who stops, in words; empty: nobody says
+}
+
+// ByPerson is who stops with a command.
+const ByPerson = "a person, at the command line"
+
+// By is the stopper for somebody, whom the threads that it stops name.
+func (s *Stopper) By(who string) *Stopper {
+	theirs := *s
+	theirs.by = who
+	return &theirs
 }
 
 // Receipt says how one thread was stopped.
@@ -168,7 +180,7 @@ func (s *Stopper) Orphans(ctx context.Context, id thread.ID) ([]thread.ID, error
 			children = append(children, rec.ThreadID)
 		}
 	}
-	receipts, err := s.Trees(ctx, children, ladder)
+	receipts, err := s.By(fmt.Sprintf("the end of thread %s", id)).Trees(ctx, children, ladder)
 	var stopped []thread.ID
 	for _, r := range receipts {
 		switch {
@@ -203,7 +215,7 @@ func (s *Stopper) Trees(ctx context.Context, tops []thread.ID, ladder life.Ladde
 // intend puts the cancel of threads and of everything below them on record.
 func (s *Stopper) intend(ctx context.Context, tops []thread.ID) error {
 	for _, id := range tops {
-		if _, err := s.Threads.Store.RequestCancel(ctx, id, s.Threads.Now()); err != nil {
+		if _, err := s.Threads.Store.RequestCancel(ctx, id, s.by, s.Threads.Now()); err != nil {
 			return fmt.Errorf("record the cancel of %s: %w", id, err)
 		}
 	}

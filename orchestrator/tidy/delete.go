@@ -147,7 +147,7 @@ func (t *Tidier) clear(ctx context.Context, req DeleteRequest, s set) (set, erro
 	if len(s.living()) > 0 {
 		ladder, _ := t.Settings.Begin().Patience()
 		// The caller going away does not take back the intent.
-		if _, err := t.Stop.Trees(context.WithoutCancel(ctx), []thread.ID{s.top}, ladder); err != nil {
+		if _, err := t.Stop.By("its deletion").Trees(context.WithoutCancel(ctx), []thread.ID{s.top}, ladder); err != nil {
 			return s, err
 		}
 		var err error

@@ -1,10 +1,12 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -26,6 +28,7 @@ type ended struct {
 	blocked  string // error_detail of a directive_return with status error
 	warnings []string
 	handoff  *thread.Handoff // another thread continues this one; err is nil
+	asked    error           // the cancel that is on record; nil: none is
 }
 
 // outcome judges the end of the work.
@@ -35,8 +38,26 @@ func (r *run) outcome(ctx context.Context, e ended) thread.Outcome {
 	if e.err != nil && ctx.Err() != nil {
 		e.err = context.Cause(ctx)
 	}
+	if errors.As(e.err, new(*thread.SignalError)) {
+		e.asked = r.cancelOnRecord(ctx)
+	}
 	return decide(e)
 }
+
+// cancelOnRecord is the cancel of the thread, of which a signal was told; nil where none is
+// known.
+func (r *run) cancelOnRecord(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer stop()
+	rec, err := r.Store.Get(ctx, r.ID)
+	if err != nil || rec.CancelRequestedAt.IsZero() {
+		return nil
+	}
+	return rec.CancelCause()
+}
+
+// recordWithin bounds the look at the row of a thread that is to end.
+const recordWithin = time.Second
 
 // cancelSignal is the first signal of a cancel; a kill begins with another one.
 const cancelSignal = "SIGINT"
@@ -68,7 +89,9 @@ func decide(e ended) thread.Outcome {
 		o.Error.Signal = signal.Signal
 		// A cancel sends it, and is what somebody did.
 		if signal.Signal == cancelSignal {
-			o.Error.Message = thread.ErrCancelled.Error()
+			o.Error.Message = cmp.Or(e.asked, thread.ErrCancelled).Error()
+		} else if e.asked != nil {
+			o.Error.Message += "; " + e.asked.Error()
 		}
 	}
 	if errors.Is(e.err, thread.ErrCancelled) || errors.Is(e.err, context.Canceled) {

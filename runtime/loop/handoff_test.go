@@ -228,7 +228,7 @@ func TestNoHandoff(t *testing.T) {
 		"cancelled meanwhile": {
 			tokens: nearlyFull, change: func(h *house, _ *job) {
 				h.maker.fails = func(id thread.ID) error {
-					_, err := h.store.RequestCancel(context.Background(), id, time.Now())
+					_, err := h.store.RequestCancel(context.Background(), id, "", time.Now())
 					return errors.Join(errors.New("it is to stop"), err)
 				}
 			},

@@ -35,7 +35,7 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 			case tenure{r}.isOthers(rec):
 				stop(fmt.Errorf("thread %s: %w", r.ID, store.ErrFenced))
 			case !rec.CancelRequestedAt.IsZero():
-				stop(thread.ErrCancelled)
+				stop(rec.CancelCause())
 			default:
 				reader{r}.heed(ctx, rec)
 			}

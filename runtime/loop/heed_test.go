@@ -17,7 +17,7 @@ func TestCancelOnRecordInterrupts(t *testing.T) {
 		r.lookEvery = time.Millisecond
 		go func() {
 			h.awaitTrouble(t.Context(), id)
-			if _, err := h.store.RequestCancel(t.Context(), id, time.Now()); err != nil {
+			if _, err := h.store.RequestCancel(t.Context(), id, "", time.Now()); err != nil {
 				t.Error(err)
 			}
 			close(h.tools.release)

@@ -52,7 +52,7 @@ func (r *run) mayGoOn(ctx context.Context) error {
 		// it still spent would be on nobody's account.
 		return fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled)
 	case !rec.CancelRequestedAt.IsZero():
-		return thread.ErrCancelled
+		return rec.CancelCause()
 	}
 	r.inbox.unread, r.succession.asked = rec.Unread, rec.HandoffAskedAt
 	return nil

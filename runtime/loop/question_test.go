@@ -259,7 +259,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 			return nil
 		}, "cancelled"},
 		"by a cancel on record": {func(h *house, id thread.ID, _ context.CancelCauseFunc) error {
-			_, err := h.store.RequestCancel(context.Background(), id, time.Now())
+			_, err := h.store.RequestCancel(context.Background(), id, "", time.Now())
 			return err
 		}, "cancelled"},
 		"by its folder going": {func(h *house, id thread.ID, _ context.CancelCauseFunc) error {

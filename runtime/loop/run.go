@@ -258,7 +258,7 @@ func (r *run) claim(ctx context.Context) error {
 	if errors.Is(err, thread.ErrSettled) {
 		now, getErr := r.Store.Get(ctx, r.ID)
 		if getErr == nil && !now.CancelRequestedAt.IsZero() {
-			return fmt.Errorf("%w before it started", thread.ErrCancelled)
+			return fmt.Errorf("%w before it started", now.CancelCause())
 		}
 		return errors.Join(err, getErr)
 	}

@@ -311,7 +311,7 @@ func TestClaim(t *testing.T) {
 	h.script(doneScript)
 
 	id := h.register(job{})
-	if _, err := h.store.RequestCancel(t.Context(), id, time.Now()); err != nil {
+	if _, err := h.store.RequestCancel(t.Context(), id, "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if rec := h.end(t.Context(), id); rec.Status != thread.Cancelled || !strings.Contains(rec.Outcome.Error.Message, "before it started") {
@@ -483,7 +483,7 @@ func TestCancelOnRecord(t *testing.T) {
 	id := h.register(job{})
 	go func() {
 		<-h.tools.began
-		if _, err := h.store.RequestCancel(context.Background(), id, time.Now()); err != nil {
+		if _, err := h.store.RequestCancel(context.Background(), id, "", time.Now()); err != nil {
 			t.Error(err)
 		}
 		close(h.tools.release)

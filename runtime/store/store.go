@@ -66,8 +66,8 @@ type Registry interface {
 	Link(ctx context.Context, id, successor thread.ID, at time.Time) error
 	// RequestCancel marks the thread and every descendant (see Descendants) that is
 	// not terminal, in one transaction, and returns those rows. The first request's
-	// time stays.
-	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
+	// time stays, and who made it, see [thread.Record.CancelledBy]; empty: nobody knows.
+	RequestCancel(ctx context.Context, id thread.ID, by string, at time.Time) ([]thread.Record, error)
 	// Known returns which of some ids have a row, or are being deleted.
 	Known(ctx context.Context, ids []thread.ID) (map[thread.ID]bool, error)
 	// Stats sums up all rows, at a cost that does not grow with their number.

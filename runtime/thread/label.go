@@ -39,7 +39,7 @@ func badLabel(format string, args ...any) error {
 // and it says something of one thread alone, and not of those that continue it.
 func Reserved(key string) bool {
 	switch key {
-	case MetadataForkedFrom, MetadataForkedAt, MetadataImported, MetadataRecordsGone, MetadataMirrored:
+	case MetadataForkedFrom, MetadataForkedAt, MetadataImported, MetadataRecordsGone, MetadataMirrored, MetadataCancelledBy:
 		return true
 	}
 	return false
@@ -48,6 +48,29 @@ func Reserved(key string) bool {
 // MetadataRecordsGone is the key of metadata that says since when the records of a thread
 // are known to be gone, as a time of RFC 3339.
 const MetadataRecordsGone = "records_gone"
+
+// MetadataCancelledBy is the key of metadata that says who has asked a thread to stop.
+const MetadataCancelledBy = "cancelled_by"
+
+// CancelledBy says who has asked the thread to stop, as its row has it; empty where it does
+// not.
+func (r Record) CancelledBy() string {
+	var noted struct {
+		By string `json:"cancelled_by"`
+	}
+	if r.CancelRequestedAt.IsZero() || json.Unmarshal(r.Metadata, &noted) != nil {
+		return ""
+	}
+	return noted.By
+}
+
+// CancelCause is the cause of a stop that is on record.
+func (r Record) CancelCause() error {
+	if by := r.CancelledBy(); by != "" {
+		return fmt.Errorf("%w by %s", ErrCancelled, by)
+	}
+	return ErrCancelled
+}
 
 // ParseName checks what somebody calls a thread, without the spaces around it.
 func ParseName(text string) (string, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -359,7 +360,7 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
-		if _, err := p.control.Stop.Cancel(after, id); err != nil {
+		if _, err := p.control.Stop.By(stop.ByPerson).Cancel(after, id); err != nil {
 			return view.Result{}, goesOn(id, err, "rye-mcp threads cancel "+string(id))
 		}
 		waited, err = p.control.Wait(after, untilEnd(sys, id))

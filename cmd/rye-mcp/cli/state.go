@@ -266,7 +266,7 @@ func (p *project) moved(ctx context.Context, st store.Store, s place.State, log 
 // cancelQueued asks every thread in the queue to stop.
 func cancelQueued(ctx context.Context, st store.Store, at time.Time) (n int, err error) {
 	err = store.EachRow(ctx, st, []thread.State{thread.Created}, func(rec thread.Record) error {
-		if _, err := st.RequestCancel(ctx, rec.ThreadID, at); err != nil && !errors.Is(err, thread.ErrSettled) {
+		if _, err := st.RequestCancel(ctx, rec.ThreadID, "the move of the state that it was queued in", at); err != nil && !errors.Is(err, thread.ErrSettled) {
 			return err
 		}
 		n++

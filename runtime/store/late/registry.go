@@ -30,8 +30,8 @@ func (s *Store) Link(ctx context.Context, id, successor thread.ID, at time.Time)
 }
 
 // RequestCancel implements [store.Registry].
-func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error) {
-	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) ([]thread.Record, error) { return now.RequestCancel(ctx, id, at) })
+func (s *Store) RequestCancel(ctx context.Context, id thread.ID, by string, at time.Time) ([]thread.Record, error) {
+	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) ([]thread.Record, error) { return now.RequestCancel(ctx, id, by, at) })
 }
 
 // Enqueue implements [store.Queue].

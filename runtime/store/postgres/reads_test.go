@@ -61,7 +61,7 @@ func TestNothingReadsAllThreads(t *testing.T) {
 	steps := map[string]func() error{
 		"get":         func() error { _, err := s.Get(ctx, "t-7"); return err },
 		"descendants": func() error { _, err := s.Descendants(ctx, "t-30"); return err },
-		"cancel":      func() error { _, err := s.RequestCancel(ctx, "t-30", at); return err },
+		"cancel":      func() error { _, err := s.RequestCancel(ctx, "t-30", "", at); return err },
 		"candidate": func() error {
 			_, err := s.Candidate(ctx, store.NewThread{Kind: n.Kind, Directive: "d1", Now: at})
 			return err

@@ -17,7 +17,7 @@ func TestDescendantsOfACircle(t *testing.T) {
 	if err != nil || len(below) != 1 || below[0].ThreadID != b {
 		t.Errorf("below a: %+v, %v", below, err)
 	}
-	if marked, err := s.RequestCancel(t.Context(), a, testTime); err != nil || len(marked) != 2 {
+	if marked, err := s.RequestCancel(t.Context(), a, "", testTime); err != nil || len(marked) != 2 {
 		t.Errorf("marked: %+v, %v", marked, err)
 	}
 }

@@ -70,7 +70,7 @@ func TestAttackStoppedHolder(t *testing.T) {
 		_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 		wantBusy(t, "registering", err, holder)
 	}
-	_, err := s.RequestCancel(t.Context(), id, testTime)
+	_, err := s.RequestCancel(t.Context(), id, "", testTime)
 	wantBusy(t, "cancelling", err, holder)
 	wantBusy(t, "a turn", s.Writable(t.Context()), holder)
 	late := open(t, dir, impatient())

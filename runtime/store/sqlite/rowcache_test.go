@@ -81,7 +81,7 @@ func TestOwnWritesAreRemembered(t *testing.T) {
 		"child": func(n int) error {
 			return theirs.Reserve(t.Context(), thread.ID(fmt.Sprint("child-", n)), id, 1, testTime)
 		},
-		"cancel": func(int) error { _, err := theirs.RequestCancel(t.Context(), id, testTime); return err },
+		"cancel": func(int) error { _, err := theirs.RequestCancel(t.Context(), id, "", testTime); return err },
 	}
 	last := ""
 	rapid.Check(t, func(rt *rapid.T) {

@@ -182,13 +182,28 @@ func (s *Store) writeFrom(
 	})
 }
 
+// cancelledBy is how metadata says who has asked a thread to stop: where it was empty, and
+// as the end of what was there.
+func cancelledBy(by string) (alone, beside string) {
+	if by == "" {
+		return "{}", "}"
+	}
+	said, _ := json.Marshal(thread.PlainName(by)) // a text can be written
+	member := `"` + thread.MetadataCancelledBy + `":` + string(said) + "}"
+	return "{" + member, "," + member
+}
+
 // RequestCancel implements [store.Registry]. Threads below a terminal one are
 // marked as well. The rows come parents first.
-func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) (active []thread.Record, err error) {
+func (s *Store) RequestCancel(ctx context.Context, id thread.ID, by string, at time.Time) (active []thread.Record, err error) {
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, withSubtree+`UPDATE threads SET cancel_requested_at = ?, updated_at = ?
+		alone, beside := cancelledBy(by)
+		_, err := tx.ExecContext(ctx, withSubtree+`UPDATE threads SET cancel_requested_at = ?, updated_at = ?,
+				metadata = CASE WHEN metadata = '{}' THEN CAST(? AS TEXT)
+					WHEN substr(metadata, 1, 2) = '{"' AND substr(metadata, length(metadata)) = '}' THEN substr(metadata, 1, length(metadata) - 1) || CAST(? AS TEXT)
+					ELSE metadata END
 			WHERE thread_id IN (SELECT thread_id FROM subtree) AND status IN ('created', 'running') AND cancel_requested_at IS NULL`,
-			id, millis(at), millis(at))
+			id, millis(at), millis(at), alone, beside)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func registerLateCancelled(h *harness) {
 	root := h.running("root", "")
 	ended := h.running("ended", root)
 	h.apply(h.finished(ended, thread.Completed))
-	_, err := h.RequestCancel(h.ctx, root, h.now)
+	_, err := h.RequestCancel(h.ctx, root, "", h.now)
 	h.noError(err)
 	if _, _, err := h.Register(h.ctx, h.newLate("late", ended), claimNothing); !errors.Is(err, store.ErrParentGone) {
 		h.Errorf("started below a thread that was asked to stop: %v", err)
@@ -90,7 +90,7 @@ func registerLateCancelled(h *harness) {
 func registerLateGivenUp(h *harness) {
 	id := h.running("d", "")
 	next := h.successor(id, true)
-	_, err := h.RequestCancel(h.ctx, next, h.now)
+	_, err := h.RequestCancel(h.ctx, next, "", h.now)
 	h.noError(err)
 	h.apply(h.finished(next, thread.Cancelled))
 	h.apply(h.finished(id, thread.Error))

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -12,6 +14,7 @@ import (
 var cancelTests = []test{
 	{"descendants come breadth first", cancelDescendants},
 	{"a request marks the tree", cancelMarks},
+	{"the rows say who asked first", cancelNames},
 	{"no child escapes a request", cancelRace},
 	{"a thread that continues comes after what is below", cancelChain},
 	{"no successor escapes a request", cancelHandoffRace},
@@ -51,7 +54,7 @@ func cancelMarks(h *harness) {
 
 	first, second := h.now.Add(time.Second), h.now.Add(time.Minute)
 	for _, at := range []time.Time{first, second} {
-		marked, err := h.RequestCancel(h.ctx, root, at)
+		marked, err := h.RequestCancel(h.ctx, root, "", at)
 		h.noError(err)
 		if want := []thread.ID{root, waiting, below}; ids(marked) != fmt.Sprint(want) {
 			h.Errorf("marked %s, want %v", ids(marked), want)
@@ -67,11 +70,43 @@ func cancelMarks(h *harness) {
 			h.Errorf("%s %s was marked", rec.Status, id)
 		}
 	}
-	if marked, err := h.RequestCancel(h.ctx, ended, second); err != nil || ids(marked) != fmt.Sprint([]thread.ID{below}) {
+	if marked, err := h.RequestCancel(h.ctx, ended, "", second); err != nil || ids(marked) != fmt.Sprint([]thread.ID{below}) {
 		h.Errorf("below a terminal thread: %s, %v", ids(marked), err)
 	}
-	if _, err := h.RequestCancel(h.ctx, "no/such", first); !errors.Is(err, thread.ErrNotFound) {
+	if _, err := h.RequestCancel(h.ctx, "no/such", "", first); !errors.Is(err, thread.ErrNotFound) {
 		h.Errorf("request for an unknown id: %v", err)
+	}
+}
+
+// cancelNames: the rows say who asked first, beside what is noted of the threads, and the
+// next request changes nothing of that.
+func cancelNames(h *harness) {
+	root := h.running("root", "")
+	noted, plain := h.running("noted", root), h.running("plain", root)
+	nobody := h.running("nobody", "")
+	_, err := h.Label(h.ctx, noted, store.LabelChange{Metadata: json.RawMessage(`{"team":"a \"b\""}`)}, h.now)
+	h.noError(err)
+	const who = `MCP client "x\y"`
+	for _, by := range []string{who, "somebody else"} {
+		_, err := h.RequestCancel(h.ctx, root, by, h.now)
+		h.noError(err)
+	}
+	_, err = h.RequestCancel(h.ctx, nobody, "", h.now)
+	h.noError(err)
+	for id, want := range map[thread.ID]string{root: who, noted: who, plain: who, nobody: ""} {
+		rec := h.get(id)
+		if rec.CancelledBy() != want || !json.Valid(rec.Metadata) {
+			h.Errorf("%s was cancelled by %q, want %q; metadata %s", id, rec.CancelledBy(), want, rec.Metadata)
+		}
+		if said := rec.CancelCause(); !errors.Is(said, thread.ErrCancelled) || !strings.HasSuffix(said.Error(), want) {
+			h.Errorf("the cause of %s: %v", id, said)
+		}
+	}
+	if said := string(h.get(noted).Metadata); !strings.HasPrefix(said, `{"team":"a \"b\"",`) {
+		h.Errorf("what was noted of it: %s", said)
+	}
+	if said := string(h.get(nobody).Metadata); said != "{}" {
+		h.Errorf("of one that nobody says who cancelled: %s", said)
 	}
 }
 
@@ -80,7 +115,7 @@ func cancelRace(h *harness) {
 	root := h.running("root", "")
 	errs := atOnce(spawners+1, func(i int) error {
 		if i == spawners/2 {
-			_, err := h.RequestCancel(h.ctx, root, h.now)
+			_, err := h.RequestCancel(h.ctx, root, "", h.now)
 			return err
 		}
 		_, _, err := h.Register(h.ctx, h.newThread("child", root), claimNothing)
@@ -130,7 +165,7 @@ func cancelChain(h *harness) {
 			h.Errorf("below %s: %s, want %v", id, ids(below), want)
 		}
 	}
-	marked, err := h.RequestCancel(h.ctx, first, h.now)
+	marked, err := h.RequestCancel(h.ctx, first, "", h.now)
 	h.noError(err)
 	if want := []thread.ID{second, nextChild, third, resumed}; ids(marked) != fmt.Sprint(want) {
 		h.Errorf("marked %s, want %v", ids(marked), want)
@@ -154,7 +189,7 @@ func cancelHandoffRace(h *harness) {
 		id := h.running("d", "")
 		for _, err := range atOnce(2, func(i int) error {
 			if i == 0 {
-				_, err := h.RequestCancel(h.ctx, id, h.now)
+				_, err := h.RequestCancel(h.ctx, id, "", h.now)
 				return err
 			}
 			next, _, err := h.Register(h.ctx, h.newSuccessor(id, true), claimNothing)

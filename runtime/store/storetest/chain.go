@@ -72,7 +72,7 @@ func chainRegister(h *harness) {
 			for _, handoff := range []bool{false, true} {
 				id := h.inState(s)
 				if asked {
-					_, err := h.RequestCancel(h.ctx, id, h.now)
+					_, err := h.RequestCancel(h.ctx, id, "", h.now)
 					h.noError(err)
 				}
 				before := h.get(id)
@@ -238,7 +238,7 @@ func linkOnce(h *harness) {
 func linkRefuses(h *harness) {
 	ended, other, running := h.inState(thread.Completed), h.inState(thread.Error), h.running("d", "")
 	next, ofRunning, asked, over := h.successor(ended, false), h.successor(running, true), h.successor(ended, false), h.successor(ended, false)
-	_, err := h.RequestCancel(h.ctx, asked, h.now)
+	_, err := h.RequestCancel(h.ctx, asked, "", h.now)
 	h.noError(err)
 	h.apply(h.finished(over, thread.Cancelled))
 	var predecessor *store.PredecessorError
@@ -366,11 +366,11 @@ func handoffPlace(h *harness) {
 func handoffNotAdmitted(h *harness) {
 	for name, spoil := range map[string]func(id, next thread.ID){
 		"asked to stop": func(_, next thread.ID) {
-			_, err := h.RequestCancel(h.ctx, next, h.now)
+			_, err := h.RequestCancel(h.ctx, next, "", h.now)
 			h.noError(err)
 		},
 		"asked to stop with the one before": func(id, _ thread.ID) {
-			_, err := h.RequestCancel(h.ctx, id, h.now)
+			_, err := h.RequestCancel(h.ctx, id, "", h.now)
 			h.noError(err)
 		},
 		"ended": func(_, next thread.ID) { h.apply(h.finished(next, thread.Error)) },

@@ -65,7 +65,7 @@ func milestonesNoticed(h *harness) {
 	}
 	h.end(id, thread.Completed)
 	told("an end")
-	_, err := h.RequestCancel(h.ctx, other, h.now)
+	_, err := h.RequestCancel(h.ctx, other, "", h.now)
 	h.noError(err)
 	told("a cancel")
 	h.enqueued(0)

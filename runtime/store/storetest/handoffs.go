@@ -40,7 +40,7 @@ func handoffOfRunning(h *harness) {
 		}
 	}
 	stopped := h.running("d", "")
-	_, err := h.RequestCancel(h.ctx, stopped, h.now)
+	_, err := h.RequestCancel(h.ctx, stopped, "", h.now)
 	h.noError(err)
 	if err := h.AskHandoff(h.ctx, stopped, thread.HandoffRequest{By: "Ada", At: h.now}); !errors.Is(err, thread.ErrSettled) {
 		h.Errorf("one that is to stop is asked: %v", err)

@@ -96,7 +96,7 @@ func messagesOfLiving(h *harness) {
 		h.Errorf("an unknown thread is told: %v", err)
 	}
 	id := h.running("d", "")
-	_, err := h.RequestCancel(h.ctx, id, h.now)
+	_, err := h.RequestCancel(h.ctx, id, "", h.now)
 	h.noError(err)
 	var unreadable *store.UnreadableError
 	if _, err := h.Post(h.ctx, h.message("m", id), notes); !errors.As(err, &unreadable) || !unreadable.Stopped {

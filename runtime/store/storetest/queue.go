@@ -220,11 +220,11 @@ func queueGuard(h *harness) {
 
 func queueCancelled(h *harness) {
 	first, second := h.enqueued(0), h.enqueued(0)
-	_, err := h.RequestCancel(h.ctx, first.ThreadID, h.now)
+	_, err := h.RequestCancel(h.ctx, first.ThreadID, "", h.now)
 	h.noError(err)
 	h.wantLoad(0, 1)
 	id := h.register("d", "")
-	_, err = h.RequestCancel(h.ctx, id, h.now)
+	_, err = h.RequestCancel(h.ctx, id, "", h.now)
 	h.noError(err)
 	late, err := h.Enqueue(h.ctx, id, 10, h.now)
 	h.noError(err)

@@ -263,7 +263,7 @@ func (r *queueRun) yield(t *rapid.T) {
 
 func (r *queueRun) cancel(t *rapid.T) {
 	id, _ := r.pick(t)
-	if _, err := r.h.RequestCancel(r.h.ctx, id, r.h.now); err != nil {
+	if _, err := r.h.RequestCancel(r.h.ctx, id, "", r.h.now); err != nil {
 		t.Fatal(err)
 	}
 	r.mark(id)

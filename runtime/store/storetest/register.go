@@ -213,7 +213,7 @@ func registerSpawnLimit(h *harness) {
 
 func registerParentGone(h *harness) {
 	asked := h.running("asked", "")
-	_, err := h.RequestCancel(h.ctx, asked, h.now)
+	_, err := h.RequestCancel(h.ctx, asked, "", h.now)
 	h.noError(err)
 	parents := map[string]thread.ID{"unknown": "no/such", "asked to stop": asked}
 	for _, s := range thread.States() {

@@ -78,7 +78,7 @@ func retryDue(h *harness) {
 
 func retryOfStopped(h *harness) {
 	id := h.running("d", "")
-	_, err := h.RequestCancel(h.ctx, id, h.now)
+	_, err := h.RequestCancel(h.ctx, id, "", h.now)
 	h.noError(err)
 	h.apply(failedChange(h, id, time.Minute))
 	if rec := h.get(id); rec.AwaitsRetry() || !rec.Over() {
@@ -91,12 +91,12 @@ func retryCancelled(h *harness) {
 	child := h.running("d", root)
 	below, other := retriedThread(h, child, time.Minute), retriedThread(h, "", time.Minute)
 	h.end(child, thread.Completed)
-	_, err := h.RequestCancel(h.ctx, root, h.now)
+	_, err := h.RequestCancel(h.ctx, root, "", h.now)
 	h.noError(err)
 	if rec := h.get(below); rec.AwaitsRetry() || rec.RetryNote == "" || rec.Status != thread.Error {
 		h.Errorf("below: %+v", rec)
 	}
-	_, err = h.RequestCancel(h.ctx, other, h.now)
+	_, err = h.RequestCancel(h.ctx, other, "", h.now)
 	h.noError(err)
 	wantDue(h, h.now.Add(time.Hour), time.Time{})
 	for _, id := range []thread.ID{below, other} {
@@ -272,7 +272,7 @@ func retryNews(h *harness) {
 	h.noError(err)
 	h.noError(h.Link(h.ctx, kept, rec.ThreadID, h.now))
 	h.wantUntold(editor.Key, "ended "+string(dropped))
-	_, err = h.RequestCancel(h.ctx, stopped, h.now)
+	_, err = h.RequestCancel(h.ctx, stopped, "", h.now)
 	h.noError(err)
 	h.wantUntold(editor.Key, "ended "+string(dropped), "ended "+string(stopped))
 }

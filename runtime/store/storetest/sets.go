@@ -132,7 +132,7 @@ func setOpened(h *harness) {
 		h.Errorf("an ended set works: %v %v", working, err)
 	}
 	cancelled, run := h.registeredSet("")
-	_, err = h.RequestCancel(h.ctx, cancelled, h.now)
+	_, err = h.RequestCancel(h.ctx, cancelled, "", h.now)
 	h.noError(err)
 	if _, err := h.OpenSet(h.ctx, cancelled, run, s, h.now); !errors.Is(err, thread.ErrSettled) {
 		h.Errorf("opened although it is to stop: %v", err)
@@ -182,7 +182,7 @@ func setBound(h *harness) {
 
 func setAborted(h *harness) {
 	id := h.set("", "x", 2, "a")
-	_, err := h.RequestCancel(h.ctx, id, h.now)
+	_, err := h.RequestCancel(h.ctx, id, "", h.now)
 	h.noError(err)
 	if _, err := h.startEntry(id, 0); !errors.Is(err, store.ErrParentGone) {
 		h.Errorf("an entry of a set that is to stop: %v", err)

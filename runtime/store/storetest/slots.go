@@ -36,7 +36,7 @@ func returned(h *harness) {
 func notReturned(h *harness) {
 	process, cancelled, ran := h.enqueued(3).ThreadID, h.enqueued(3).ThreadID, h.enqueued(3).ThreadID
 	h.noError(h.SetProcess(h.ctx, process, thread.Process{PID: 4711, Host: "host"}))
-	_, err := h.RequestCancel(h.ctx, cancelled, h.now)
+	_, err := h.RequestCancel(h.ctx, cancelled, "", h.now)
 	h.noError(err)
 	h.apply(store.Claimed(ran, thread.Process{PID: 0, Host: "host"}, h.now))
 	for _, id := range []thread.ID{process, cancelled, ran, h.enqueued(0).ThreadID, h.register("d", "")} {

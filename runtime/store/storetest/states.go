@@ -90,7 +90,7 @@ func stateClaimRace(h *harness) {
 
 func stateClaimCancelled(h *harness) {
 	id := h.register("d", "")
-	_, err := h.RequestCancel(h.ctx, id, h.now)
+	_, err := h.RequestCancel(h.ctx, id, "", h.now)
 	h.noError(err)
 	if _, err := h.Apply(h.ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, h.now)); !errors.Is(err, thread.ErrSettled) {
 		h.Errorf("claim after a cancel: %v", err)

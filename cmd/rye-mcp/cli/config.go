@@ -19,8 +19,11 @@ func newConfigCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Look at the settings, and change them",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Settings are YAML files of the program, of your user space and of the project; the later
+ones win, and those of a project count once you have accepted them (rye-mcp trust).
+"rye-mcp help settings" says what there is to set.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigShowCommand(sys, opts), newConfigSetCommand(sys, opts), newConfigEditCommand(sys, opts))
 	return cmd

@@ -17,7 +17,13 @@ func asDuration(to *time.Duration, usual time.Duration) *duration {
 	return (*duration)(to)
 }
 
-func (d *duration) String() string { return time.Duration(*d).String() }
+// String is "0" for no time, which help does not show as a default.
+func (d *duration) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	return time.Duration(*d).String()
+}
 
 func (d *duration) Type() string { return "duration" }
 

@@ -209,3 +209,26 @@ func TestAttackHelpText(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+// TestFlagHelp: the help of a flag names what it takes, has one default at most, and no line
+// of a command's text is wider than a narrow terminal shows.
+func TestFlagHelp(t *testing.T) {
+	t.Parallel()
+	var look func(*cobra.Command)
+	look = func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.LocalFlags().FlagUsages()) {
+			if strings.Count(line, "(default") > 1 || strings.Contains(line, "stringArray") || strings.Contains(line, " strings ") {
+				t.Errorf("%s: %s", cmd.CommandPath(), line)
+			}
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if len([]rune(line)) > 96 {
+				t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), len([]rune(line)), line)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			look(below)
+		}
+	}
+	look(newRoot(testSystem(t.TempDir(), nil)))
+}

@@ -59,7 +59,7 @@ given count as missing. Nothing is run.`,
 			return explainHooks(cmd.Context(), sys, *opts, args[0], flags)
 		}),
 	}
-	cmd.Flags().StringArrayVarP(&flags.run.inputs, "input", "i", nil, "an input as name=value; repeat for more")
+	cmd.Flags().StringArrayVarP(&flags.run.inputs, "input", "i", nil, "an input as `name=value`; repeat for more")
 	cmd.Flags().StringVar(&flags.event, "event", "", "only this event")
 	completeWith(cmd, "input", complete.inputs)
 	completeFlag(cmd, "event", hookEvents)

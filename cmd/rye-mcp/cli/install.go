@@ -45,7 +45,8 @@ func newInstallCommand(sys System, opts *options) *cobra.Command {
 		Use:   "install [CLIENT]",
 		Short: "Put the server into the configuration of a client, such as Claude Code",
 		Long: `Put the server into the configuration of a client, after it was started as that client
-starts it. The clients are ` + strings.Join(clients.IDs(), ", ") + `.
+starts it. The clients are
+` + strings.Join(clients.IDs(), ", ") + `.
 Without a client the ones that are found are listed.
 
 Everything else in the file stays as it is, and a copy of the file is kept beside it.

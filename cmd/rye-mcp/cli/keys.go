@@ -22,8 +22,10 @@ func newKeysCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Make a signing key, and decide whose keys you trust",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Directives, tools and knowledge are used when a key that you trust has signed them: your
+own, or somebody else's. "rye-mcp help signatures" says how.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newKeysGenerateCommand(sys, opts), newKeysListCommand(sys, opts),

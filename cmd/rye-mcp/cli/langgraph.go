@@ -27,7 +27,7 @@ import (
 func newLangGraphCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "langgraph",
-		Short: "Copies of your threads on a LangGraph server",
+		Short: "Keep copies of your threads on a LangGraph server",
 		Long: `A LangGraph server can have a copy of each of your threads: what its row says as
 metadata, and what was said as messages of its state. It is sent when turns and threads
 end, by a process of its own; while the server is away, what is due waits.`,

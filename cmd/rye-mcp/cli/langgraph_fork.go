@@ -52,8 +52,8 @@ as an instruction. A message of yours comes last.`,
 		},
 	}
 	cmd.Flags().StringVar(&directive, "directive", "", "what the new thread is a run of")
-	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
-	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as name=VARIABLE of the environment that holds it; repeat for more")
+	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as `name=value`; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as `name=VARIABLE` of the environment that holds it; repeat for more")
 	cmd.Flags().StringVar(&flags.name, "name", "", "what the thread is called")
 	flags.add(cmd, complete, "the directive's")
 	completeWith(cmd, "input", complete.inputs)

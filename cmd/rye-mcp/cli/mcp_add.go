@@ -45,8 +45,8 @@ the command says which variables to set.`,
 	}
 	cmd.Flags().StringVar(&flags.space, "space", string(item.Project), "project or user")
 	completeFlag(cmd, "space", writableSpaces)
-	cmd.Flags().StringArrayVar(&flags.env, "env", nil, "a variable for the command, NAME=VALUE; again for more")
-	cmd.Flags().StringArrayVar(&flags.headers, "header", nil, "a header for the address, 'NAME: VALUE'; again for more")
+	cmd.Flags().StringArrayVar(&flags.env, "env", nil, "a variable for the command, `NAME=VALUE`; again for more")
+	cmd.Flags().StringArrayVar(&flags.headers, "header", nil, "a header for the address, such as 'Authorization: Bearer …', as `'NAME: VALUE'`; again for more")
 	jsonFlag(cmd, &flags.json)
 	return cmd
 }

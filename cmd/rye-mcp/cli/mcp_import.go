@@ -55,7 +55,7 @@ place, and the command says which variables to set.`,
 	}
 	cmd.Flags().StringVar(&flags.space, "space", string(item.User), "project or user")
 	completeFlag(cmd, "space", writableSpaces)
-	cmd.Flags().StringSliceVar(&flags.only, "only", nil, "servers of these names only")
+	cmd.Flags().StringSliceVar(&flags.only, "only", nil, "servers of these `names` only")
 	cmd.Flags().BoolVar(&flags.signed, "sign", false, "sign what was written, with your key")
 	jsonFlag(cmd, &flags.json)
 	return cmd

@@ -140,7 +140,7 @@ left out; --history shows it, too.`,
 			})
 		}),
 	}
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only entries of this kind; repeat for more")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only entries of this `kind`; repeat for more")
 	completeFlag(cmd, "kind", kindNames(memtools.Kinds()))
 	cmd.Flags().BoolVar(&filter.History, "history", false, "also what was superseded")
 	cmd.Flags().BoolVar(&filter.Anywhere, "all-projects", false, "entries of all your projects that are kept in the same file")

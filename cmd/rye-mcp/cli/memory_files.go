@@ -54,7 +54,7 @@ alone. Read it before you give it to others.`,
 			})
 		}),
 	}
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only entries of this kind; repeat for more")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only entries of this `kind`; repeat for more")
 	completeFlag(cmd, "kind", kindNames(memtools.Kinds()))
 	out.overwriteFlag(cmd)
 	jsonFlag(cmd, &asJSON)

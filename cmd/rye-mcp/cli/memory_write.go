@@ -57,7 +57,7 @@ same as an entry that there is, in the same words, becomes part of that one.`, r
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "decision, discovery, constraint, workaround or preference")
 	completeFlag(cmd, "kind", kindNames(memtools.Written()))
-	cmd.Flags().StringSliceVar(&n.Supersedes, "supersedes", nil, "key of an entry that no longer holds; repeat for more")
+	cmd.Flags().StringSliceVar(&n.Supersedes, "supersedes", nil, "`key` of an entry that no longer holds; repeat for more")
 	completeWith(cmd, "supersedes", completer{sys: sys, opts: opts}.entryKeys)
 	jsonFlag(cmd, &asJSON)
 	return cmd

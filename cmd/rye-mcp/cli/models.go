@@ -65,8 +65,8 @@ func newModelsCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List the models that threads can be given, what they cost, and why some cannot be used",
-		Long: `List the models that the files of providers name: by which tiers they go, what they
-cost in dollars per million tokens, how much they hold and say, and why one cannot
+		Long: `List the models that the files of providers name: their tiers, what they cost in
+dollars per million tokens, their context window and longest answer, and why one cannot
 be used. Nothing is asked of a provider, but one on this machine is looked for; no
 command that gives a key is run. --all adds the models of the built-in catalogue,
 whose prices have its date.`,

@@ -61,10 +61,10 @@ cancelled.`,
 			return runDirective(cmd.Context(), sys, *opts, args[0], flags)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
-	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as name=VARIABLE of the environment that holds it; repeat for more")
+	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as `name=value`; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as `name=VARIABLE` of the environment that holds it; repeat for more")
 	cmd.Flags().StringVar(&flags.name, "name", "", "what the thread is called instead of the first words of its prompt")
-	cmd.Flags().StringArrayVar(&flags.meta, "meta", nil, "metadata to note of it as key=value; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.meta, "meta", nil, "metadata to note of it as `key=value`; repeat for more")
 	flags.add(cmd, complete, "the directive's")
 	cmd.Flags().StringVar(&flags.workspace, "workspace", "", "worktree: the thread works in a git worktree of its own")
 	cmd.ValidArgsFunction = complete.directive
@@ -86,7 +86,7 @@ type startFlags struct {
 // add defines the flags. Without --model the thread gets the model of usual.
 func (f *startFlags) add(cmd *cobra.Command, complete completer, usual string) {
 	cmd.Flags().StringVar(&f.model, "model", "", "provider/model, model or tier instead of "+usual)
-	cmd.Flags().StringArrayVar(&f.limits, "limit", nil, "a limit as name=value, such as spend=0.10; repeat for more")
+	cmd.Flags().StringArrayVar(&f.limits, "limit", nil, "a limit as `name=value`, such as spend=0.10; repeat for more")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write the result as one JSON object instead of streaming")
 	completeWith(cmd, "model", complete.models)
 	completeWith(cmd, "limit", complete.limits)

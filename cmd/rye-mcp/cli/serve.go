@@ -46,7 +46,7 @@ func newServeCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --http ADDR",
 		Short: "Serve MCP over HTTP, to several clients at once",
-		Long: `Serves MCP over HTTP until it is interrupted: Streamable HTTP at /mcp, the older
+		Long: `Serve MCP over HTTP until it is interrupted: Streamable HTTP at /mcp, the older
 HTTP with SSE at /sse and /message, /healthz, and at / a page on which you look
 at threads and answer them. The first line on standard output has the address,
 which matters with port 0, the second that of the page with the token that it
@@ -65,8 +65,8 @@ are refused. Threads go on when the server ends.`,
 	flags := cmd.Flags()
 	flags.StringVar(&web.address, "http", "", "address to listen on, such as "+exampleAddress+"; without a host this machine only")
 	flags.StringVar(&web.tokenFile, "token-file", "", "file with the bearer token that clients must send")
-	flags.StringArrayVar(&web.origins, "allow-origin", nil, "let web pages of this origin in, such as https://example.org; repeat for more")
-	flags.StringArrayVar(&web.hosts, "allow-host", nil, "name of this machine that clients may use in addresses; repeat for more")
+	flags.StringArrayVar(&web.origins, "allow-origin", nil, "let web pages of this `origin` in, such as https://example.org; repeat for more")
+	flags.StringArrayVar(&web.hosts, "allow-host", nil, "`name` of this machine that clients may use in addresses; repeat for more")
 	flags.Var(&web.page, "page", "the page at /: on, read-only or off")
 	completeFlag(cmd, "page", pageModes)
 	flags.IntVar(&web.sessions, "max-sessions", 256, "how many clients may have a session at once")

@@ -64,10 +64,10 @@ are left for you to read.`,
 	}
 	cmd.Flags().StringVar(&kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
 	completeFlag(cmd, "type", itemTypes)
-	cmd.Flags().StringSliceVar(&accept, "acknowledge", nil, "accept this risk of agents, commands and skills of other programs: elevated")
+	cmd.Flags().StringSliceVar(&accept, "acknowledge", nil, "accept this `risk` of agents, commands and skills of other programs: elevated")
 	cmd.Flags().BoolVar(&renew.renew, "renew", false, "sign anew what carries an older signature of yours")
 	cmd.Flags().BoolVar(&renew.yes, "yes", false, "with --renew: do not ask")
-	cmd.Flags().StringSliceVar(&renew.signers, "signer", nil, "with --renew --yes: also what this trusted key signed, by its fingerprint")
+	cmd.Flags().StringSliceVar(&renew.signers, "signer", nil, "with --renew --yes: also what this trusted key signed, by its `fingerprint`")
 	cmd.MarkFlagsMutuallyExclusive("renew", "type")
 	jsonFlag(cmd, &asJSON)
 	return cmd

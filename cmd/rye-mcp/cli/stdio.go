@@ -23,8 +23,8 @@ import (
 // --allow-root lets in when it is not given.
 func (o *serveOptions) addFlags(cmd *cobra.Command, outside string) {
 	cmd.Flags().StringVar(&o.tools, "tools", "", "groups of tools to offer: core, threads, admin (default: all)")
-	cmd.Flags().StringArrayVar(&o.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: "+outside+")")
-	cmd.Flags().BoolVar(&o.outputSchemas, "output-schemas", false, "tell clients the schemas of answers too, which is three quarters of what the tools take to list")
+	cmd.Flags().StringArrayVar(&o.allowed, "allow-root", nil, "refuse projects outside this `folder`; repeat for more (default: "+outside+")")
+	cmd.Flags().BoolVar(&o.outputSchemas, "output-schemas", false, "tell clients the schemas of answers, too; the list of tools is four times as long then")
 	cmd.Flags().StringVar(&o.logFile, "log-file", "", "append the server's log to this file instead of standard error; at 8 MiB it becomes FILE.1")
 }
 

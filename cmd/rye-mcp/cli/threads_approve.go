@@ -75,7 +75,7 @@ A thread that another has started can be given no more than that one has.`,
 			})
 		}),
 	}
-	cmd.Flags().StringSliceVar(&flags.raise, "raise", nil, "let it go on under new limits, such as turns=30,spend=0.50")
+	cmd.Flags().StringSliceVar(&flags.raise, "raise", nil, "let it go on under new `limits`, such as turns=30,spend=0.50")
 	cmd.Flags().BoolVar(&flags.finish, "finish", false, "give it one last turn, to return what it has")
 	cmd.Flags().BoolVar(&flags.stop, "stop", false, "let the limit, or what went wrong, end it")
 	cmd.Flags().BoolVar(&flags.goOn, "go-on", false, "let it go on, and try again what failed")

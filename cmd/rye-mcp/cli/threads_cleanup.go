@@ -45,7 +45,7 @@ shown what goes and asked; --yes does not ask.`,
 		}),
 	}
 	cmd.Flags().StringVar(&req.OlderThan, "older-than", "", "not used for so long: 30d, 12h, 0s")
-	cmd.Flags().StringSliceVar(&states, "status", nil, "only these: completed, error, cancelled, continued")
+	cmd.Flags().StringSliceVar(&states, "status", nil, "only those in these `states`: completed, error, cancelled, continued")
 	cmd.Flags().StringVar(&req.Directive, "directive", "", "only of this directive")
 	how.flags(cmd)
 	return cmd

@@ -73,7 +73,7 @@ the chain have the same; 16 KiB is the most.`,
 			})
 		}),
 	}
-	cmd.Flags().StringArrayVar(&unset, "unset", nil, "remove what has this name; repeat for more")
+	cmd.Flags().StringArrayVar(&unset, "unset", nil, "remove what has this `name`; repeat for more")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

@@ -68,12 +68,12 @@ what the page of rye-mcp ui shows, and --json gives all of it.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&flags.active, "active", false, "only threads that have not ended")
-	cmd.Flags().StringSliceVar(&flags.status, "status", nil, "only threads in these states: created, running, completed, error, cancelled, continued")
+	cmd.Flags().StringSliceVar(&flags.status, "status", nil, "only threads in these `states`: created, running, completed, error, cancelled, continued")
 	cmd.Flags().StringVar(&flags.directive, "directive", "", "only threads of this directive")
 	cmd.Flags().StringVar(&flags.parent, "parent", "", "only children of this thread")
 	cmd.Flags().StringVar(&flags.text, "text", "", "only threads whose id, name or directive contains this")
 	cmd.Flags().StringVar(&flags.name, "name", "", "only threads whose name contains this")
-	cmd.Flags().StringArrayVar(&flags.meta, "meta", nil, "only threads with this metadata, as key=value; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.meta, "meta", nil, "only threads with this metadata, as `key=value`; repeat for more")
 	cmd.Flags().StringVar(&flags.older, "older-than", "", "only threads that were last used longer ago, such as 30d or 12h")
 	cmd.Flags().StringVar(&flags.newer, "newer-than", "", "only threads that were used since, such as 30d or 12h")
 	cmd.Flags().StringVar(&flags.sort, "sort", "", "order by "+strings.Join(view.SortNames(), ", ")+"; with \" asc\" or \" desc\" behind it")

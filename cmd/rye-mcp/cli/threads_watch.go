@@ -42,9 +42,9 @@ have started it tells when they ask, and with --children also when they end.
 It is for monitors, hooks and plugins: it waits for commits and looks at nothing in
 between, and it can be started before any thread has run in the project.
 
-With --once, for hooks that run beside a model and wake it: it waits until threads of
-its program have ended or ask of which no answer has told, writes them to standard
-error and ends with code 2; with 0 when none works, or when another watches already.`,
+With --once, for hooks that wake a model: it waits until a thread of the same client has
+ended or asks, and no answer has told the client so. It writes that to standard error
+and ends with code 2. It ends with 0 when no thread works, or another watches already.`,
 		Example: `  rye-mcp threads watch --json | while read -r event; do notify-send rye "$event"; done
   rye-mcp threads watch --since 8h        # what ended since this morning, and go on`,
 		Args: usageArgs(cobra.NoArgs),

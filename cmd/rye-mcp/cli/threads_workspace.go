@@ -142,6 +142,8 @@ different lines is merged. Your index and your commits stay as they are.
 It shows the files and asks. Files that other programs obey, items of the project and
 links out of it are applied only when you agree to them by name: answer the question,
 or give --protected with --yes.`,
+		Example: `  rye-mcp threads apply latest
+  rye-mcp threads apply review-17 --yes`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -40,7 +40,10 @@ them.
 
 Items are another matter: they run when a key you trust signed them (rye-mcp keys).
 So is the state of threads: it is believed when your own state key signed it, and
---adopt-state adds another key for this project.`,
+--adopt-state adds another key for this project.
+
+With --json standard output has what came of it alone; what you are asked about stands on
+standard error.`,
 		Example: `  rye-mcp trust                     # this project
   rye-mcp trust ~/src/clone --diff  # only look
   rye-mcp trust --follow c6fcdd04   # what this key signs from now on`,

@@ -90,7 +90,7 @@ func tryFlag(cmd *cobra.Command, message string) string {
 	}
 	name := found[len(found)-1][1]
 	if known := cmd.Flag(name); known != nil {
-		return fmt.Sprintf("--%s %s: %s", name, strings.ToUpper(known.Value.Type()), known.Usage)
+		return fmt.Sprintf("--%s %s: %s", name, strings.ToUpper(known.Value.Type()), strings.ReplaceAll(known.Usage, "`", ""))
 	}
 	var names []string
 	for _, line := range flagInHelp().FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {

@@ -70,7 +70,7 @@ func newUICommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Look at threads in the browser, and answer them",
-		Long: `Serves a page on this machine until it is interrupted, and opens the browser on
+		Long: `Serve a page on this machine until it is interrupted, and open the browser on
 it: what asks first, all threads as a tree with their budgets, what each does and
 did. There you answer, steer, stop, resume and start threads.
 
@@ -88,7 +88,7 @@ are served by "rye-mcp serve --http", which has the page too.`,
 	flags.IntVar(&ui.port, "port", 0, "port to listen on; 0 for any that is free")
 	flags.BoolVar(&ui.readOnly, "read-only", false, "let the page look, and change nothing")
 	flags.BoolVar(&ui.noOpen, "no-open", false, "print the address and open no browser")
-	flags.StringArrayVar(&serve.allowed, "allow-root", nil, "show the projects in this folder; repeat for more (default: the project chosen at start)")
+	flags.StringArrayVar(&serve.allowed, "allow-root", nil, "show the projects in this `folder`; repeat for more (default: the project chosen at start)")
 	flags.StringVar(&serve.logFile, "log-file", "", "append what the page did to this file (default: standard error, or the cache folder when that is a terminal)")
 	return cmd
 }

@@ -39,8 +39,9 @@ file and line. An error is what cannot work; a warning is what works otherwise
 than it seems, and what is not signed yet. Nothing is executed or changed.
 
 Items are named as for "rye-mcp sign". --all takes those of the project and the
-user space, and all settings, and groups many findings of one cause; of the settings, errors are told in any case, as no
-thread starts then. Exit code 1 when there is an error.`,
+user space and all settings, and groups many findings of one cause. Errors of the
+settings are always told: no thread starts with them. Exit code 1 when there is an
+error.`,
 		Example: `  rye-mcp validate review/security
   rye-mcp validate .ai/directives/review/*.md
   rye-mcp validate --all --json`,
@@ -50,7 +51,7 @@ thread starts then. Exit code 1 when there is an error.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&flags.all, "all", false, "everything in the project and the user space")
-	cmd.Flags().StringSliceVar(&flags.space, "space", nil, "with --all, only these spaces: project, user, system")
+	cmd.Flags().StringSliceVar(&flags.space, "space", nil, "with --all, only these `spaces`: project, user, system")
 	cmd.Flags().StringVar(&flags.kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
 	completeFlag(cmd, "type", itemTypes)
 	completeFlag(cmd, "space", func() []string { return texts(item.Spaces()) })

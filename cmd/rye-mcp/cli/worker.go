@@ -58,7 +58,7 @@ ended. A second one, more than a second later, ends what runs.`,
 			return runWorker(cmd.Context(), sys, *opts, flags)
 		},
 	}
-	cmd.Flags().StringArrayVar(&flags.projects, "project", nil, "folder of a project whose threads it runs; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.projects, "project", nil, "`folder` of a project whose threads it runs; repeat for more")
 	cmd.Flags().IntVar(&flags.slots, "slots", defaultSlots, "how many threads it runs at the same time")
 	cmd.Flags().StringVar(&flags.name, "name", "", "what status and lists call it; host and process number by default")
 	cmd.Flags().BoolVar(&flags.leaveWhenIdle, "leave-when-idle", false, "leave when nothing runs, is queued or is to be tried again")

@@ -61,11 +61,11 @@ The others have 0, 1, 2 and 130 only: init, demo, models, version, completion, h
 top, threads list, threads show, threads rename, threads meta, threads tail,
 threads chain, threads approve, threads handoff, threads steer, threads diff,
 threads vacuum, threads cost, threads health, threads call, trust, config set,
-config edit, keys generate, metrics dashboard, keys list, keys show, keys trust, hooks explain, items list, items show,
-items search, items copy, items new, memory list, memory show, memory add,
-memory edit, memory keep, memory forget, memory export, memory import,
-memory eval, store status, workers list, langgraph init, mcp add, mcp list, mcp discover and
-mcp import.
+config edit, keys generate, metrics dashboard, keys list, keys show, keys trust,
+hooks explain, items list, items show, items search, items copy, items new,
+memory list, memory show, memory add, memory edit, memory keep, memory forget,
+memory export, memory import, memory eval, store status, workers list,
+langgraph init, mcp add, mcp list, mcp discover and mcp import.
 A server, which is serve, ui or --stdio, threads watch and top where it writes lines
 end with 0 when they are interrupted, --stdio at the end of its input.
 

@@ -99,17 +99,19 @@ func (t *Tidier) cleanup(ctx context.Context, req CleanupRequest) (Cleaned, erro
 	if err != nil {
 		return Cleaned{}, err
 	}
+	t.measure(found.sets)
 	told := t.tellFound(ctx, found, p)
 	if !agreed {
 		told.DryRun, told.Next = true, note+cleanupStep(told)
 		return told, nil
 	}
-	kept, err := t.deleteSets(ctx, found.sets)
+	gone, err := t.deleteSets(ctx, found.sets)
 	if err != nil {
 		return Cleaned{}, err
 	}
-	told.Kept += kept
-	told.Threads -= kept
+	if len(gone) < len(found.sets) {
+		told = t.tellFound(ctx, found.only(gone), p)
+	}
 	// The deletion is on record: a caller that goes away does not take it back.
 	done, err := t.Continue(context.WithoutCancel(ctx), req.Progress)
 	told.Failed = done.Kept
@@ -193,7 +195,7 @@ func (t *Tidier) tellFound(ctx context.Context, found expiredSets, p policy) Cle
 	for _, s := range found.sets {
 		told.Threads += len(s.members)
 		told.Spend += s.spend()
-		told.Bytes += t.bytes(s)
+		told.Bytes += s.bytes
 		if len(told.ThreadIDs) < mostIDs {
 			told.ThreadIDs = append(told.ThreadIDs, s.top)
 		}
@@ -201,9 +203,9 @@ func (t *Tidier) tellFound(ctx context.Context, found expiredSets, p policy) Cle
 	return told
 }
 
-// deleteSets puts the deletion of sets on record, and returns how many threads stay that
-// were to go: something came in between.
-func (t *Tidier) deleteSets(ctx context.Context, sets []set) (kept int, err error) {
+// deleteSets puts the deletion of sets on record, and returns those. The others stay:
+// something came in between.
+func (t *Tidier) deleteSets(ctx context.Context, sets []set) (gone []set, err error) {
 	for len(sets) > 0 {
 		n, threads := 0, 0
 		for n < len(sets) && threads < batch {
@@ -216,17 +218,17 @@ func (t *Tidier) deleteSets(ctx context.Context, sets []set) (kept int, err erro
 		}
 		refused, err := t.Threads.Store.Delete(ctx, lists, t.Threads.Now())
 		if err != nil {
-			return kept, err
+			return gone, err
 		}
 		for i, why := range refused {
-			if why != nil {
-				kept += len(sets[i].members)
+			if why == nil {
+				gone = append(gone, sets[i])
 			}
 		}
 		sets = sets[n:]
 	}
 	t.Threads.Crashpoints.At(CrashIntended)
-	return kept, nil
+	return gone, nil
 }
 
 // expiredSets are those that a policy takes.
@@ -234,6 +236,21 @@ type expiredSets struct {
 	sets []set
 	kept int // threads that are old enough and stay
 	left int // threads that are old enough and were not looked at
+}
+
+// only is what goes when some of the sets do.
+func (e expiredSets) only(gone []set) expiredSets {
+	e.kept += members(e.sets) - members(gone)
+	e.sets = gone
+	return e
+}
+
+// members is how many threads some sets have.
+func members(sets []set) (n int) {
+	for _, s := range sets {
+		n += len(s.members)
+	}
+	return n
 }
 
 // expired finds what a policy takes.
@@ -299,7 +316,7 @@ func (f *finding) look(ctx context.Context, page []thread.Record) error {
 		if _, taken := f.of[top]; taken {
 			continue // with what it is below of
 		}
-		s := set{top, trees[top]}
+		s := set{top: top, members: trees[top]}
 		switch takes, err := f.takes(ctx, s); {
 		case err != nil:
 			return err

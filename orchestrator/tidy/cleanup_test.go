@@ -213,6 +213,67 @@ func TestCleanupTellsOfBelongings(t *testing.T) {
 	}
 }
 
+// meanwhile is a store in which something happens just before the first deletion.
+type meanwhile struct {
+	store.Store
+	happens func()
+}
+
+func (m *meanwhile) Delete(c ctx, sets [][]thread.ID, now time.Time) ([]error, error) {
+	if happens := m.happens; happens != nil {
+		m.happens = nil
+		happens()
+	}
+	return m.Store.Delete(c, sets, now)
+}
+
+// TestCleanupRefusedMeanwhile: what somebody goes on with while a cleanup looks at it stays,
+// and no number of the answer counts it as gone.
+func TestCleanupRefusedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		goes        int
+		with, twice []string
+	}{
+		"two go":    {2, []string{"6 notes"}, []string{"12 notes"}},
+		"none goes": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.t.Belongings = append(s.t.Belongings, s.notes(nil))
+			var goes []thread.ID
+			var bytes int64
+			for range c.goes {
+				id := s.ended("goes", "")
+				size, err := s.t.Threads.Records.Of(id).Whole().Size()
+				s.noError(err)
+				goes, bytes = append(goes, id), bytes+size
+			}
+			stays := s.running("stays", "")
+			below := s.ended("below", stays)
+			s.end(stays, thread.Completed, 100)
+			s.goesOnMeanwhile(stays)
+			told := s.clean(tidy.CleanupRequest{OlderThan: "0s"})
+			if told.Threads != c.goes || told.Kept != 2 || told.Spend != thread.Micros(7*c.goes) || told.Bytes != bytes ||
+				!same(told.ThreadIDs, goes) || !slices.Equal(told.With, c.with) {
+				t.Errorf("%+v, want %d threads of %d bytes and %q", told, c.goes, bytes, c.with)
+			}
+			if sum := told.And(told); !slices.Equal(sum.With, c.twice) {
+				t.Errorf("twice: %q", sum.With)
+			}
+			s.wantGone(goes...)
+			s.wantWhole(stays, below)
+		})
+	}
+}
+
+// goesOnMeanwhile has somebody resume a thread just before anything is deleted.
+func (s *scene) goesOnMeanwhile(id thread.ID) {
+	directive := string(id[:strings.LastIndex(string(id), "-")])
+	s.t.Threads.Store = &meanwhile{s.t.Threads.Store, func() { s.begin(store.NewThread{Directive: directive, ContinuationOf: id}) }}
+}
+
 // TestBelongingApart: what cannot be looked at or removed keeps neither the deletion nor the
 // files of the thread. It is told, and taken away by the next sweep.
 func TestBelongingApart(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 type set struct {
 	top     thread.ID // the first of the chain
 	members []thread.Record
+	bytes   int64 // of their records, once they are measured
 }
 
 func (s set) ids() []thread.ID {
@@ -79,7 +80,7 @@ func (t *Tidier) setOf(ctx context.Context, id thread.ID) (set, error) {
 			return set{}, errors.Join(err, thread.ErrNotFound)
 		}
 		if again || !t.settle(ctx, members) {
-			return set{top, members}, nil
+			return set{top: top, members: members}, nil
 		}
 	}
 }
@@ -106,6 +107,13 @@ func (s set) living() (ids []thread.ID) {
 		}
 	}
 	return ids
+}
+
+// measure notes of sets how much room their records take.
+func (t *Tidier) measure(sets []set) {
+	for i := range sets {
+		sets[i].bytes = t.bytes(sets[i])
+	}
 }
 
 // bytes is how much room the records of the members take.

@@ -219,17 +219,16 @@ func (t *Tidier) expire(ctx context.Context, until time.Time) (string, error) {
 		if len(found.sets) == 0 {
 			break
 		}
-		threads := 0
-		for _, s := range found.sets {
-			threads += len(s.members)
-		}
 		with := t.goesWith(ctx, found.sets...)
-		kept, err := t.deleteSets(ctx, found.sets)
-		sum.add(threads-kept, with)
+		gone, err := t.deleteSets(ctx, found.sets)
+		if len(gone) < len(found.sets) {
+			with = t.goesWith(ctx, gone...)
+		}
+		sum.add(members(gone), with)
 		if err != nil {
 			return sum.told(), err
 		}
-		if _, err := t.Continue(ctx, nil); err != nil || kept == threads {
+		if _, err := t.Continue(ctx, nil); err != nil || len(gone) == 0 {
 			return sum.told(), err
 		}
 	}

@@ -174,3 +174,26 @@ func TestSweepTellsOfBelongings(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestSweepRefusedMeanwhile: what somebody goes on with while a sweep looks at it is not told
+// as deleted, nor what would have gone with it.
+func TestSweepRefusedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.t.Belongings = append(s.t.Belongings, s.notes(nil))
+	s.ended("goes", "")
+	s.ended("goes", "")
+	stays := s.ended("stays", "")
+	s.keepFor(day)
+	s.goesOnMeanwhile(stays)
+	s.sweep()
+	var told string
+	for range 40 {
+		s.now = s.now.Add(time.Hour)
+		told += s.sweep()
+	}
+	if told != "ttl: deleted 2 threads, 6 notes" {
+		t.Errorf("%q", told)
+	}
+	s.wantWhole(stays)
+}

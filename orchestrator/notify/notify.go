@@ -6,6 +6,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -130,18 +131,19 @@ type notice struct {
 
 // due are the notices that the person wants.
 func (s *Sender) due(ctx context.Context) (wanted []notice, err error) {
-	for after := int64(0); ; {
-		page, err := s.Store.DueNotices(ctx, after, s.Since, atOnce)
+	q := store.NoticeQuery{Since: s.Since, Kinds: s.kinds(), Children: s.Settings.Children, Most: atOnce}
+	for {
+		page, err := s.Store.DueNotices(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		for _, n := range page {
-			after = n.Seq
-			one, wants, err := s.describe(ctx, n)
+			q.After = n.Seq
+			one, there, err := s.describe(ctx, n)
 			if err != nil {
 				return nil, err
 			}
-			if wants {
+			if there {
 				wanted = append(wanted, one)
 			}
 		}
@@ -151,12 +153,16 @@ func (s *Sender) due(ctx context.Context) (wanted []notice, err error) {
 	}
 }
 
+// kinds are those of news that the person wants.
+func (s *Sender) kinds() []thread.NewsKind {
+	all := []thread.NewsKind{thread.Ended, thread.Asked, thread.Budget80}
+	return slices.DeleteFunc(all, func(kind thread.NewsKind) bool { return !s.Settings.Wants(string(kind)) })
+}
+
+// describe reports whether the thread of a notice is still there.
 func (s *Sender) describe(ctx context.Context, n store.Notice) (notice, bool, error) {
-	if !s.Settings.Wants(string(n.Kind)) {
-		return notice{}, false, nil
-	}
 	rec, err := s.Store.Get(ctx, n.ThreadID)
-	if errors.Is(err, thread.ErrNotFound) || err == nil && rec.ParentID != "" && !s.Settings.Children {
+	if errors.Is(err, thread.ErrNotFound) {
 		return notice{}, false, nil
 	}
 	return notice{n, Message{

@@ -124,6 +124,42 @@ func TestSendsOnce(t *testing.T) {
 	o.run()
 }
 
+// looked is a store that counts the rows which are read one by one.
+type looked struct {
+	store.Store
+	rows int
+}
+
+func (l *looked) Get(ctx context.Context, id thread.ID) (thread.Record, error) {
+	l.rows++
+	return l.Store.Get(ctx, id)
+}
+
+// What nobody wants to be told is not read again by each sender.
+func TestUnwantedIsNotRead(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	root := o.thread("work", "", began)
+	for range 3 {
+		o.end(o.thread("child", root, began), began)
+	}
+	if _, err := o.db.NoteBudget(t.Context(), root, began); err != nil {
+		t.Fatal(err)
+	}
+	o.end(root, began)
+	o.sender.Settings.Events = []string{"ended"}
+	all := &looked{Store: o.db}
+	o.sender.Store = all
+	o.run(fmt.Sprintf("ended %s 1", root))
+	if all.rows != 1 {
+		t.Errorf("the rows of %d notices were read, of which 1 is wanted", all.rows)
+	}
+	o.run()
+	if all.rows != 1 {
+		t.Errorf("another sender read %d rows, where nothing is wanted", all.rows-1)
+	}
+}
+
 // A way that fails does not keep the notice due: it is told in the log.
 func TestFailureIsLogged(t *testing.T) {
 	t.Parallel()
@@ -146,7 +182,7 @@ func TestDeadSenderAndLateNotice(t *testing.T) {
 	claimed, late := o.thread("claimed", "", began), o.thread("late", "", began.Add(-time.Minute*59))
 	o.end(claimed, began)
 	o.end(late, began.Add(-time.Minute*59-time.Second))
-	due, err := o.db.DueNotices(t.Context(), 0, o.sender.Since, 10)
+	due, err := o.db.DueNotices(t.Context(), store.NoticeQuery{Since: o.sender.Since, Kinds: []thread.NewsKind{thread.Ended}, Most: 10})
 	if err != nil || len(due) != 2 {
 		t.Fatalf("%+v, %v", due, err)
 	}

@@ -39,12 +39,21 @@ type Notices interface {
 	// NoteBudget records that a root and all below it have spent 80 % of its limit. It
 	// reports whether that is news.
 	NoteBudget(ctx context.Context, id thread.ID, at time.Time) (first bool, err error)
-	// DueNotices returns the news behind a place and since a time of which the person has
-	// not been notified, oldest first, at most so many.
-	DueNotices(ctx context.Context, after int64, since time.Time, most int) ([]Notice, error)
+	// DueNotices returns the news of which the person wants to be notified and has not been,
+	// oldest first.
+	DueNotices(ctx context.Context, q NoticeQuery) ([]Notice, error)
 	ClaimNotice(ctx context.Context, seq int64) error
 	// EndNotice records that a notice was sent, or never will be.
 	EndNotice(ctx context.Context, seq int64) error
+}
+
+// NoticeQuery says which notices are asked for.
+type NoticeQuery struct {
+	After    int64             // their place is behind this one
+	Since    time.Time         // what came to pass before is none
+	Kinds    []thread.NewsKind // empty: none
+	Children bool              // of threads below others too
+	Most     int
 }
 
 // Notice is news of which the person may be notified.

@@ -56,8 +56,8 @@ func (s *Store) NoteBudget(ctx context.Context, id thread.ID, at time.Time) (boo
 }
 
 // DueNotices implements [store.Notices].
-func (s *Store) DueNotices(ctx context.Context, after int64, since time.Time, most int) ([]store.Notice, error) {
-	return ask(ctx, s, nil, func(now store.Store) ([]store.Notice, error) { return now.DueNotices(ctx, after, since, most) })
+func (s *Store) DueNotices(ctx context.Context, q store.NoticeQuery) ([]store.Notice, error) {
+	return ask(ctx, s, nil, func(now store.Store) ([]store.Notice, error) { return now.DueNotices(ctx, q) })
 }
 
 // ClaimNotice implements [store.Notices].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -149,11 +150,22 @@ const (
 	noticeDone    = 2
 )
 
+// dueSQL finds notices of some kinds; of roots alone where ROOTS says so.
+const dueSQL = `SELECT n.seq, n.kind, n.thread_id, n.question_id, n.at, n.notified FROM news n
+	WHERE n.seq > ? AND n.notified < 2 AND n.at >= ? AND n.kind IN (SELECT value FROM json_each(?))ROOTS ORDER BY n.seq LIMIT ?`
+
+const ofRoots = " AND EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = n.thread_id AND t.parent_id IS NULL)"
+
+var dueOfAll, dueOfRoots = strings.Replace(dueSQL, "ROOTS", "", 1), strings.Replace(dueSQL, "ROOTS", ofRoots, 1)
+
 // DueNotices implements [store.Notices].
-func (s *Store) DueNotices(ctx context.Context, after int64, since time.Time, most int) (due []store.Notice, err error) {
+func (s *Store) DueNotices(ctx context.Context, q store.NoticeQuery) (due []store.Notice, err error) {
+	query := dueOfRoots
+	if q.Children {
+		query = dueOfAll
+	}
 	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, `SELECT n.seq, n.kind, n.thread_id, n.question_id, n.at, n.notified FROM news n
-			WHERE n.seq > ? AND n.notified < 2 AND n.at >= ? ORDER BY n.seq LIMIT ?`, after, millis(since), most)
+		rows, err := db.QueryContext(ctx, query, q.After, millis(q.Since), jsonList(q.Kinds), q.Most)
 		due, err = scanEach(rows, err, func(r row) (n store.Notice, err error) {
 			var at, state int64
 			err = r.Scan(&n.Seq, &n.Kind, &n.ThreadID, &n.QuestionID, &at, &state)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ var newsTests = []test{
 	{"another client inherits what goes on and what is untold", newsInherited},
 	{"each end is news once, whoever settles it", newsOnce},
 	{"a notice is claimed, and ended, once", newsNotices},
+	{"only notices that are wanted are due", newsWanted},
 	{"the budget of a thread is news once", newsOfBudget},
 	{"news wake", newsWake},
 }
@@ -168,7 +170,7 @@ func newsNotices(h *harness) {
 	h.end(id, thread.Completed)
 	due := func(since time.Time) []store.Notice {
 		h.Helper()
-		list, err := h.DueNotices(h.ctx, 0, since, 10)
+		list, err := h.DueNotices(h.ctx, store.NoticeQuery{Since: since, Kinds: []thread.NewsKind{thread.Ended}, Most: 10})
 		h.noError(err)
 		return list
 	}
@@ -187,6 +189,44 @@ func newsNotices(h *harness) {
 	h.noError(h.ClaimNotice(h.ctx, list[0].Seq)) // too late
 	if list = due(time.UnixMilli(1)); len(list) > 0 {
 		h.Errorf("ended: %+v", list)
+	}
+}
+
+func newsWanted(h *harness) {
+	root := h.running("root", "")
+	child := h.running("child", root)
+	h.ask(h.question("q1", child))
+	h.ask(h.question("q2", root))
+	first, err := h.NoteBudget(h.ctx, root, h.now)
+	h.noError(err)
+	h.end(child, thread.Completed)
+	h.end(root, thread.Completed)
+	if !first {
+		h.Fatal("the budget was noted before")
+	}
+	all := []thread.NewsKind{thread.Asked, thread.Budget80, thread.Ended}
+	for _, c := range []struct {
+		name string
+		store.NoticeQuery
+		want []string
+	}{
+		{"all", store.NoticeQuery{Kinds: all, Children: true}, []string{
+			"asked " + string(child) + "q1", "asked " + string(root) + "q2", "budget_80 " + string(root), "ended " + string(child), "ended " + string(root),
+		}},
+		{"of roots", store.NoticeQuery{Kinds: all}, []string{"asked " + string(root) + "q2", "budget_80 " + string(root), "ended " + string(root)}},
+		{"one kind", store.NoticeQuery{Kinds: all[2:], Children: true}, []string{"ended " + string(child), "ended " + string(root)}},
+		{"one kind, of roots", store.NoticeQuery{Kinds: all[2:]}, []string{"ended " + string(root)}},
+		{"one of roots: what is not wanted takes no place", store.NoticeQuery{Kinds: all[1:], Most: 1}, []string{"budget_80 " + string(root)}},
+		{"no kind", store.NoticeQuery{Children: true}, nil},
+		{"none that there is", store.NoticeQuery{Kinds: []thread.NewsKind{"never"}, Children: true}, nil},
+	} {
+		c.Since, c.Most = time.UnixMilli(1), cmp.Or(c.Most, 10)
+		due, err := h.DueNotices(h.ctx, c.NoticeQuery)
+		list := make([]thread.News, len(due))
+		for i, n := range due {
+			list[i] = n.News
+		}
+		h.wantNews(c.name, list, err, c.want...)
 	}
 }
 

@@ -136,11 +136,13 @@ func TestThreadThatDies(t *testing.T) {
 		{"rye_execute", `"chain_length":1,`, operate("get_chain", id)},
 		{"chain_search", `"event_type":"thread_error"`, map[string]any{"thread_id": started.ID, "query": "PROCESS_DIED"}},
 		{"rye_execute", `"count":0`, operate("chain_search", map[string]any{"thread_id": started.ID, "query": "nowhere"})},
-		{"rye_execute", `"existing":true`, fork},
 	} {
 		if r := c.Call(call.tool, call.args); r.Err != nil || r.IsError || !strings.Contains(string(r.JSON), call.want) {
 			t.Errorf("%s = %s, %v; want %s", call.tool, r.JSON, r.Err, call.want)
 		}
+	}
+	if r := c.Call("rye_execute", fork); !r.IsError || r.Code() != "process_died" || !strings.Contains(string(r.JSON), `"existing":true`) {
+		t.Errorf("repeated: %s, %v", r.JSON, r.Err)
 	}
 	r := c.Call("resume_thread", map[string]any{"thread_id": started.ID, "message": "Go on."})
 	if r.Code() != tool.CodeUnsupported || !strings.Contains(string(r.JSON), "rye_execute") {

@@ -33,6 +33,7 @@ type executeOutput struct {
 	Status           thread.State    `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
 	Result           string          `json:"result,omitempty" jsonschema:"final text of the thread"`
 	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Code             string          `json:"code,omitempty" jsonschema:"stable code of a failure"`
 	Error            string          `json:"error,omitempty" jsonschema:"why the thread did not complete, or what was wrong with the call"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
 	Cost             *thread.Cost    `json:"cost,omitempty" jsonschema:"used by the thread so far"`
@@ -71,6 +72,9 @@ func (o executeOutput) WholeOf(place []string) (tool.Whole, bool) { return tool.
 
 // Tells is what the result tells of threads.
 func (o executeOutput) Tells() []view.Told { return view.ToldBy(o.sent) }
+
+// Failed reports whether the thread has ended without success.
+func (o executeOutput) Failed() bool { return tool.Failed(o.sent) }
 
 // Attachments are those of the tool that was run.
 func (o executeOutput) Attachments() []tool.Attachment { return tool.AttachmentsOf(o.sent) }

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 	"github.com/rye-mcp/rye-mcp/mcp/task"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -80,6 +81,47 @@ func TestForkAsTask(t *testing.T) {
 	} {
 		if got := request(t, c, "tools/call", map[string]any{"name": "rye_execute", "arguments": arguments}); strings.Contains(got, "taskId") || !strings.Contains(got, `"success":true`) {
 			t.Errorf("%s is answered with %s", name, got)
+		}
+	}
+}
+
+// A thread that ends without success is a failure for whoever waits for it by rye_execute,
+// the same as a task and as a call. To wait for it by wait_threads is none.
+func TestFailedForkIsError(t *testing.T) {
+	t.Parallel()
+	p := newFolder(t, map[string]string{".ai/config/agent/agent.yaml": scriptedModel, ".ai/directives/greet.md": strings.Replace(greeting, ` required="true" enum="Ada,Alan"`, "", 1)})
+	c := connectTo(t, p)
+	fork := map[string]any{"item_id": "greet", "thread": "fork", "wait_seconds": 30, "request_key": "k"}
+	var told struct {
+		Success, Existing bool
+		ThreadID          string `json:"thread_id"`
+		Code, Error, Next string
+		Problem           thread.Problem
+	}
+	for _, want := range []struct {
+		existing bool
+		next     string
+	}{{false, "read_transcript"}, {true, "another key"}} {
+		r := c.Call("rye_execute", fork)
+		if err := json.Unmarshal(r.JSON, &told); err != nil || !r.IsError || told.Success || told.Existing != want.existing {
+			t.Fatalf("the call is answered with isError %v, %s, %v", r.IsError, r.JSON, err)
+		}
+		if told.Code == "" || told.Code != told.Problem.Code || told.Error == "" || !strings.Contains(told.Next, want.next) {
+			t.Errorf("the call does not say what failed and what to call next: %s", r.JSON)
+		}
+	}
+	if r := c.Call("wait_threads", map[string]any{"thread_ids": []string{told.ThreadID}}); r.IsError || !strings.Contains(string(r.JSON), `"success":false`) {
+		t.Errorf("waiting is answered with isError %v, %s", r.IsError, r.JSON)
+	}
+	p = newTasking(t, p, "a")
+	id, err := p.Tasks.ID(thread.ID(told.ThreadID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := request(t, serveTasks(t, p), "tasks/get", map[string]any{"taskId": id})
+	for _, want := range []string{`"isError":true`, `\"code\":\"` + told.Code, `\"next\":\"read_transcript`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the task lacks %s: %s", want, got)
 		}
 	}
 }

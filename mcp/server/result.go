@@ -16,7 +16,7 @@ import (
 // outputCheck says what does not fit the output schema of a tool.
 type outputCheck func(data json.RawMessage) error
 
-// success is the result of a call that worked. Models see either the structured
+// success is the result of a call that worked; what it tells of may have failed. Models see either the structured
 // content or the text, depending on the client, so both carry the same.
 func (s *Server) success(ctx context.Context, name string, fits outputCheck, out any) *mcp.CallToolResult {
 	data, err := encode(out)
@@ -25,7 +25,7 @@ func (s *Server) success(ctx context.Context, name string, fits outputCheck, out
 		return s.failure(ctx, name, fits, tool.Faultf(tool.CodeInternal,
 			"%s was carried out, but its result cannot be written as JSON", name))
 	}
-	result := toolResult(s.shaped(ctx, data, out), false)
+	result := toolResult(s.shaped(ctx, data, out), tool.Failed(out))
 	result.Content = append(result.Content, images(out)...)
 	return result
 }

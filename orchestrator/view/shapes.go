@@ -11,6 +11,7 @@ import (
 // given.
 type Started struct {
 	Success          bool         `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
+	Code             string       `json:"code,omitempty" jsonschema:"of the failure"`
 	ThreadID         thread.ID    `json:"thread_id" jsonschema:"id for every later call about this thread"`
 	ResolvedThreadID thread.ID    `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
 	Directive        string       `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`

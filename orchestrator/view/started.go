@@ -37,11 +37,19 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 		s.Next = RetryNext(s.Retry)
 	case !now.Status.Terminal():
 		s.PID, s.Next = now.PID, startedNext
-	case existing && !s.Success:
-		s.Next = "request_key names this thread for good: use another key to start anew"
+	case !s.Success:
+		s.Next = failedNext
+		if existing {
+			s.Next = "request_key names this thread for good: use another key to start anew"
+		}
+	}
+	if s.Failed() && s.Problem != nil {
+		s.Code = s.Problem.Code
 	}
 	return s, nil
 }
+
+const failedNext = "read_transcript with this thread_id shows what it did; resume_thread with a message goes on from there"
 
 const startedNext = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
 
@@ -75,6 +83,9 @@ func placeInQueue(load store.QueueLoad, fleet bool) string {
 	}
 	return fmt.Sprintf("running: %d, as many as may at the same time (threads.max_running), queued: %d; ", load.Occupied, load.Queued)
 }
+
+// Failed reports whether the thread has ended without success.
+func (s Started) Failed() bool { return !s.Success }
 
 // StartedThread tells the caller's own thread which child it has started.
 func (s Started) StartedThread() thread.ID { return s.ThreadID }

@@ -38,7 +38,7 @@ func (r *run) dispatch(ctx context.Context, c llm.Block) toolResult {
 		r.Log.Debug().Str("tool", c.ToolName).Str("code", string(f.Code)).Msg(f.Message)
 		return r.show(c, f.Body(), true)
 	}
-	shown := r.show(c, result, false)
+	shown := r.show(c, result, tool.Failed(result))
 	shown.ended = r.children.endsIn(result)
 	return shown
 }

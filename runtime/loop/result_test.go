@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -495,5 +496,30 @@ func TestRepeatIsOnRecord(t *testing.T) {
 	}
 	if said, err := h.messages(rec.ThreadID); err != nil || said[4].Blocks[0].SameAs() != got[0].Sum || said[2].Blocks[0].Sum() != got[0].Sum {
 		t.Errorf("%+v, %v", said, err)
+	}
+}
+
+// fails is a result that tells of a failure, as that of a thread which was waited for.
+type fails struct {
+	Success bool `json:"success"`
+}
+
+func (f fails) Failed() bool { return !f.Success }
+
+// A thread that ends without success is a failed call for the thread that has waited for it.
+func TestFailedChildIsAFailedCall(t *testing.T) {
+	t.Parallel()
+	for _, success := range []bool{true, false} {
+		h := newHouse(t)
+		h.script("turns:\n  - match: {turn: 1}\n    tool_calls: [{name: rye_execute, input: {item_type: directive, item_id: test/task}}]\n  - text: done\n")
+		h.threads.child = func(_ context.Context, c action.Caller, r action.StartRequest) (any, error) {
+			c.Started("test/child-1", r.Directive)
+			return fails{success}, nil
+		}
+		rec := h.run(job{capabilities: []string{"rye.execute.directive.*"}})
+		got := h.results(rec.ThreadID)
+		if len(got) != 1 || got[0].IsError == success || got[0].Text != fmt.Sprintf(`{"success":%v}`, success) {
+			t.Errorf("success %v: %+v", success, got)
+		}
 	}
 }

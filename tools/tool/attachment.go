@@ -26,6 +26,16 @@ func AttachmentsOf(result any) []Attachment {
 	return nil
 }
 
+// Failer is implemented by results that can tell of a failure: of a thread, say, where the
+// call that waited for it did what it was to do.
+type Failer interface{ Failed() bool }
+
+// Failed reports whether a result tells of a failure.
+func Failed(result any) bool {
+	f, ok := result.(Failer)
+	return ok && f.Failed()
+}
+
 // Pager is implemented by results that depend on the call in whether they are a
 // page, see [Definition.Paged].
 type Pager interface{ Paged() bool }

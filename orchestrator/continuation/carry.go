@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // continued is the thread.json of a thread that continues another, made of that of
@@ -33,6 +34,18 @@ func continued(before thread.Meta, rec thread.Record, how thread.Continuation) t
 	m.ForkedFrom = nil                                                            // the thread before was the copy
 	m.Cost, m.Outcome, m.Transcript, m.SettingsHash = thread.Cost{}, nil, nil, "" // the launcher reads its own
 	return m
+}
+
+// wholeOf are the limits of a chain, of which a thread that continues another has the rest.
+func wholeOf(before thread.Meta, rest thread.Limits, by string) *thread.Limits {
+	whole := before.Limits
+	if c := before.Continuation; c != nil && c.Whole != nil {
+		whole = *c.Whole
+	}
+	if by == config.LimitsFresh {
+		whole.Turns, whole.Tokens, whole.DurationSeconds = rest.Turns, rest.Tokens, rest.DurationSeconds
+	}
+	return &whole
 }
 
 // OwnInputs are the inputs that the first thread of a chain was started with.

@@ -102,6 +102,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 		Messages: len(messages), SummaryID: h.request.SummaryID, Children: children,
 	})
 	meta.Limits = h.limits(max(0, budget.Remaining()+budget.Pledged))
+	meta.Continuation.Whole = wholeOf(h.meta, meta.Limits, h.settings.Limits)
 	h.Seal(&meta)
 	if err := h.Threads.Records.By(s.rec.ThreadID, s.rec.Run).Meta().Write(meta); err != nil {
 		return err

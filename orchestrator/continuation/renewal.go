@@ -54,6 +54,7 @@ type renewal struct {
 	turns     int              // of the conversation before
 	shortened bool
 	children  []handoff.Child // that the new thread is told of, where it is
+	rest      rest            // of another attempt
 }
 
 // before is the thread whose conversation it is.
@@ -343,6 +344,10 @@ func (r *renewal) metaOf(rec thread.Record, position int) thread.Meta {
 		Via: r.asked.via, Position: position, Handoffs: r.handoffs(), Messages: len(r.messages), Message: r.asked.message,
 	})
 	meta.Limits, meta.Warnings, meta.TraceID = now.Limits, now.Warnings, now.TraceID
+	if r.asked.via == thread.ViaRetry { // what bounds the attempt beside that is no use of the limits
+		whole := limit.Raised(r.rest.whole, r.rest.limits, now.Limits)
+		meta.Continuation.Whole = &whole
+	}
 	meta.DirectivePath, meta.DirectiveHash, meta.Space = now.DirectivePath, now.DirectiveHash, now.Space
 	meta.Chain, meta.Route, meta.Snapshot = now.Chain, now.Route, now.Snapshot
 	if meta.Retry = now.Retry; r.asked.from == "" { // a person begins anew, a model does not

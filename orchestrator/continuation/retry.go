@@ -291,6 +291,9 @@ func (r *retrial) reserveRest(ctx context.Context, rec thread.Record) error {
 	return err
 }
 
+// rest is what is left of the limits of a chain, and all of them.
+type rest struct{ limits, whole thread.Limits }
+
 // restOf are the limits of another attempt: what the thread before has left. Money is
 // that of one chain; turns and tokens are too, unless the settings renew them with each
 // thread of a chain. Each attempt has the whole time: a wait, or a machine that was off, is no work.
@@ -311,6 +314,8 @@ func (r *renewal) restOf(ctx context.Context) (thread.Limits, error) {
 		l.Turns = max(0, l.Turns-before.Cost.Turns)
 		l.Tokens = max(0, l.Tokens-before.Cost.Tokens())
 	}
+	r.rest = rest{l, *wholeOf(r.meta, l, settings.Continuation.Limits)}
+	r.rest.whole.DurationSeconds = l.DurationSeconds
 	for _, over := range []struct {
 		code string
 		left bool

@@ -86,7 +86,7 @@ func TestHandoff(t *testing.T) {
 	if want.Spend = b.MaxSpend; meta.Limits != want || b.MaxSpend >= before.Limits.Spend-7 {
 		s.Errorf("limits %+v, budget %+v, want %+v", meta.Limits, b, want)
 	}
-	if c := meta.Continuation; c == nil || c.Via != thread.ViaHandoff || c.Position != 2 || meta.Inputs[handoff.InputPreviousThread] != string(first) ||
+	if c := meta.Continuation; c == nil || c.Whole == nil || *c.Whole != before.Limits || c.Via != thread.ViaHandoff || c.Position != 2 || meta.Inputs[handoff.InputPreviousThread] != string(first) ||
 		!slices.Equal(meta.Capabilities, before.Capabilities) || meta.Outcome != nil || meta.ContinuationOf != first {
 		s.Errorf("thread.json of the successor: %+v", meta)
 	}

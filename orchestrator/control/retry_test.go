@@ -91,6 +91,9 @@ func TestRetry(t *testing.T) {
 		strings.Contains(c.Message, "hello") {
 		t.Errorf("thread.json %+v, %+v", meta, c)
 	}
+	if whole := meta.Continuation.Whole; whole == nil || *whole != before.Limits {
+		t.Errorf("limits of all attempts %+v, want %+v", whole, before.Limits)
+	}
 	if meta.Limits.Spend != before.Limits.Spend-5 || meta.Limits.Turns != before.Limits.Turns-before.Cost.Turns || meta.Limits.DurationSeconds != before.Limits.DurationSeconds {
 		t.Errorf("limits %+v, were %+v, used %+v", meta.Limits, before.Limits, before.Cost)
 	}

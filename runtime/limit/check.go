@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -36,6 +37,26 @@ func Check(l thread.Limits, c thread.Cost, elapsed time.Duration) *thread.LimitE
 	default:
 		return nil
 	}
+}
+
+// InChain is what a chain has used of a limit that was reached, of which now is the rest
+// and whole is all; nil where the threads before have used nothing of it.
+func InChain(over *thread.LimitError, now, whole thread.Limits) *thread.ChainUse {
+	name := Name(over)
+	most := Set(whole)[name]
+	before := most - Set(now)[name]
+	if before <= 0 {
+		return nil
+	}
+	return &thread.ChainUse{Value: inUnit(over.Code, before+reached(over)), Max: inUnit(over.Code, most), Before: inUnit(over.Code, before)}
+}
+
+// inUnit is an amount of a limit, as [thread.LimitError] writes it.
+func inUnit(code string, amount float64) string {
+	if code == SpendExceeded {
+		return thread.Micros(math.Round(amount * thread.MicrosPerDollar)).String()
+	}
+	return plain(math.Round(amount*10) / 10)
 }
 
 func tokensExceeded(value, most int64) *thread.LimitError {

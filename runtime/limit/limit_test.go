@@ -185,6 +185,35 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestInChain: what a chain has used of a limit is told by what the whole chain may use.
+func TestInChain(t *testing.T) {
+	t.Parallel()
+	whole := thread.Limits{Turns: 10, Tokens: 1000, Spend: 100_000, DurationSeconds: 60}
+	now := thread.Limits{Turns: 3, Tokens: 400, Spend: 87_654, DurationSeconds: 12.25}
+	for name, c := range map[string]struct {
+		over *thread.LimitError
+		now  thread.Limits
+		want string
+	}{
+		"turns":               {&thread.LimitError{Code: TurnsExceeded, Value: "3", Max: "3"}, now, "turns_exceeded (10/10); the threads that this one continues have used 7 of it"},
+		"tokens":              {&thread.LimitError{Code: TokensExceeded, Value: "450", Max: "400"}, now, "tokens_exceeded (1050/1000); the threads that this one continues have used 600 of it"},
+		"spend":               {spendExceeded(87_654, 87_654), now, "spend_exceeded ($0.1000/$0.1000); the threads that this one continues have used $0.0123 of it"},
+		"duration":            {&thread.LimitError{Code: DurationExceeded, Value: "12.3", Max: "12.25"}, now, "duration_exceeded (60.1/60); the threads that this one continues have used 47.8 of it"},
+		"begun anew":          {&thread.LimitError{Code: TurnsExceeded, Value: "10", Max: "10"}, whole, "turns_exceeded (10/10)"},
+		"more was given back": {&thread.LimitError{Code: SpendExceeded, Value: "$0.2000", Max: "$0.2000"}, thread.Limits{Spend: 200_000}, "spend_exceeded ($0.2000/$0.2000)"},
+	} {
+		c.over.Chain = InChain(c.over, c.now, whole)
+		if got := c.over.Error(); got != "Limit exceeded: "+c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	raised := now
+	raised.Turns, raised.Spend = 5, 100_000
+	if got := Raised(whole, now, raised); got.Turns != 12 || got.Spend != 112_346 || got.Tokens != 1000 || got.DurationSeconds != 60 {
+		t.Errorf("raised: %+v", got)
+	}
+}
+
 // call is a call with room in every respect, at 3 and 15 dollars a million.
 func call() AllowanceInput {
 	return AllowanceInput{

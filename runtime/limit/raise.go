@@ -44,6 +44,15 @@ func Raise(now thread.Limits, values item.LimitSet, most *thread.Limits, over *t
 	return limitsOf(raised)
 }
 
+// Raised are the limits of a chain when those of its last thread have changed.
+func Raised(whole, from, to thread.Limits) thread.Limits {
+	whole.Turns += to.Turns - from.Turns
+	whole.Tokens += to.Tokens - from.Tokens
+	whole.Spend += to.Spend - from.Spend
+	whole.DurationSeconds += to.DurationSeconds - from.DurationSeconds
+	return whole
+}
+
 // reached is how much of the limit was needed; 0 where that is not a number.
 func reached(over *thread.LimitError) float64 {
 	value, err := strconv.ParseFloat(strings.TrimPrefix(over.Value, "$"), 64)

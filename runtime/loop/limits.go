@@ -78,9 +78,24 @@ func (r *run) timed(ctx context.Context, most time.Duration, work func(context.C
 		e.err = context.Cause(ctx)
 	}
 	if over, ok := errors.AsType[*thread.LimitError](e.err); ok {
-		r.record(thread.EventLimitExceeded, transcript.LimitExceeded{Code: over.Code, Value: over.Value, Max: over.Max})
+		over.Chain = r.inChain(context.WithoutCancel(ctx), over)
+		r.record(thread.EventLimitExceeded, transcript.LimitExceeded{Code: over.Code, Value: over.Value, Max: over.Max, Chain: over.Chain})
 	}
 	return e
+}
+
+// inChain is what the threads that this one continues have used of a limit that was
+// reached; nil where it began with limits of its own.
+func (r *run) inChain(ctx context.Context, over *thread.LimitError) *thread.ChainUse {
+	c := r.meta.Continuation
+	if c == nil || c.Whole == nil {
+		return nil
+	}
+	now := r.meta.Limits
+	if budget, err := r.Store.Budget(ctx, r.ID); err == nil {
+		now.Spend = max(now.Spend, budget.MaxSpend)
+	}
+	return limit.InChain(over, now, *c.Whole)
 }
 
 // afterLimit does what follows when a limit has ended the work by e: what a hook

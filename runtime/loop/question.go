@@ -83,8 +83,12 @@ func (r *run) limitQuestion(ctx context.Context, over *thread.LimitError, why st
 	if r.Settings.OnLimit.Default == config.OnLimitDefaultFinish && slices.Contains(q.Options, thread.Finish) {
 		q.Default = thread.Finish
 	}
-	q.Text = fmt.Sprintf("%sThread %s (%s) has reached its limit of %s: %s of %s. Turns so far: %d, spend: %s. What shall it do?",
-		why, r.ID, r.meta.Directive, strings.ReplaceAll(limit.Name(over), "_", " "), over.Value, over.Max, r.cost.Turns, budget.Actual)
+	chain := ""
+	if c := over.Chain; c != nil {
+		chain = fmt.Sprintf(" (with the threads that it continues: %s of %s)", c.Value, c.Max)
+	}
+	q.Text = fmt.Sprintf("%sThread %s (%s) has reached its limit of %s: %s of %s%s. Turns so far: %d, spend: %s. What shall it do?",
+		why, r.ID, r.meta.Directive, strings.ReplaceAll(limit.Name(over), "_", " "), over.Value, over.Max, chain, r.cost.Turns, budget.Actual)
 	return q, nil
 }
 
@@ -125,6 +129,11 @@ func (r *run) raise(ctx context.Context, over *thread.LimitError, a thread.Answe
 		}
 	}
 	r.Log.Info().Interface("limits", next).Str("by", a.By).Msg("limits raised")
+	if c := r.meta.Continuation; c != nil && c.Whole != nil {
+		whole, raised := limit.Raised(*c.Whole, r.meta.Limits, next), *c
+		raised.Whole = &whole
+		r.meta.Continuation = &raised
+	}
 	r.meta.Limits = next
 	return nil, r.records().Meta().Write(r.meta)
 }

@@ -400,3 +400,43 @@ func TestClockStandsStill(t *testing.T) {
 		t.Errorf("stood still: %t, goes on: %t, %v", stood, goesOn, err)
 	}
 }
+
+// chained is a thread that has the rest of a chain's limits: three turns were used before.
+func (h *house) chained(limits func(*thread.Limits)) thread.ID {
+	h.t.Helper()
+	var whole thread.Limits
+	id := h.register(job{limits: limits, meta: func(m *thread.Meta) { whole = m.Limits }})
+	whole.Turns += 3
+	h.continues(id, thread.Continuation{Whole: &whole}, handedOn()...)
+	return id
+}
+
+// TestLimitOfAChain: what has reached a limit is told by what the person has set, and not by
+// what was left of it. A raise holds for both.
+func TestLimitOfAChain(t *testing.T) {
+	t.Parallel()
+	const script = "turns:\n  - {times: 1, tool_calls: [{name: test_echo, input: {word: a}}]}\n  - text: done\n"
+	to := toLimits["turns_exceeded"]
+	h := newHouse(t)
+	h.script(script)
+	rec := h.end(t.Context(), h.chained(to.limits))
+	const want = "Limit exceeded: turns_exceeded (4/4); the threads that this one continues have used 3 of it"
+	if p := rec.Outcome.Error; p == nil || p.Code != "turns_exceeded" || p.Message != want {
+		t.Errorf("%+v, want %s", p, want)
+	}
+	got := events[transcript.LimitExceeded](h, rec.ThreadID, thread.EventLimitExceeded)
+	if len(got) != 1 || got[0].Max != "1" || got[0].Chain == nil || *got[0].Chain != (thread.ChainUse{Value: "4", Max: "4", Before: "3"}) {
+		t.Errorf("events %+v", got)
+	}
+
+	h = asking(t)
+	h.script(script)
+	rec, asked := h.answering(h.chained(to.limits), thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 5, "spend": 2}})
+	if rec.Status != thread.Completed || len(asked) != 1 || !strings.Contains(asked[0].Text, "its limit of turns: 1 of 1 (with the threads that it continues: 4 of 4).") {
+		t.Fatalf("%s %+v, asked %+v", rec.Status, rec.Outcome.Error, asked)
+	}
+	meta, err := h.folder(rec.ThreadID).ReadMeta(h.seal())
+	if err != nil || meta.Limits.Turns != 5 || meta.Continuation.Whole.Turns != 8 || meta.Continuation.Whole.Spend != 2_000_000 {
+		t.Errorf("limits %+v, of the chain %+v, %v", meta.Limits, meta.Continuation.Whole, err)
+	}
+}

@@ -46,10 +46,22 @@ type LimitError struct {
 	Code  string // turns_exceeded, tokens_exceeded, spend_exceeded, duration_exceeded
 	Value string // what was reached, in the limit's unit
 	Max   string // what was allowed
+	// Chain says the same of the chain; nil: the thread began with limits of its own.
+	Chain *ChainUse
+}
+
+// ChainUse is what of a limit the threads of a chain have used, in the limit's unit.
+type ChainUse struct {
+	Value  string `json:"value"`  // all of them
+	Max    string `json:"max"`    // what the chain was allowed
+	Before string `json:"before"` // those before the one that reached it
 }
 
 // Error has the form the specification fixes.
 func (e *LimitError) Error() string {
+	if c := e.Chain; c != nil {
+		return fmt.Sprintf("Limit exceeded: %s (%s/%s); the threads that this one continues have used %s of it", e.Code, c.Value, c.Max, c.Before)
+	}
 	return fmt.Sprintf("Limit exceeded: %s (%s/%s)", e.Code, e.Value, e.Max)
 }
 

@@ -149,6 +149,9 @@ type Continuation struct {
 	// SummaryID is the knowledge item that sums up what went before, below
 	// agent/threads/; empty when nobody wrote one.
 	SummaryID string `json:"summary_id,omitempty"`
+	// Whole are the limits of which those of the thread are the rest; nil: it began with
+	// limits of its own.
+	Whole *Limits `json:"whole_limits,omitempty"`
 }
 
 // HandoffsNow is Handoffs, of a nil one too. A thread.json of before it was kept

@@ -236,6 +236,13 @@ type LimitExceeded struct {
 	Code  string `json:"limit_code"`
 	Value string `json:"current_value"`
 	Max   string `json:"current_max"`
+	// Chain says the same of the chain; nil: the thread began with limits of its own.
+	Chain *thread.ChainUse `json:"chain,omitempty"`
+}
+
+// Reached is the event as an error.
+func (p LimitExceeded) Reached() *thread.LimitError {
+	return &thread.LimitError{Code: p.Code, Value: p.Value, Max: p.Max, Chain: p.Chain}
 }
 
 // QuestionAsked is the payload of question_asked.

@@ -121,7 +121,7 @@ func noteText(e thread.Event) string {
 		})
 	case thread.EventLimitExceeded:
 		return show(e, func(p LimitExceeded) string {
-			return note("%v", &thread.LimitError{Code: p.Code, Value: p.Value, Max: p.Max})
+			return note("%v", p.Reached())
 		})
 	case thread.EventQuestionAsked:
 		return show(e, func(p QuestionAsked) string {

@@ -109,7 +109,7 @@ func (r *Reader) aside(e thread.Event) []Piece {
 		})
 	case thread.EventLimitExceeded:
 		return decoded(e, func(p transcript.LimitExceeded) []Piece {
-			return line(Note, "· "+(&thread.LimitError{Code: p.Code, Value: p.Value, Max: p.Max}).Error())
+			return line(Note, "· "+p.Reached().Error())
 		})
 	case thread.EventHookFired:
 		return decoded(e, fired)

@@ -233,6 +233,9 @@ func (a *account) told() Range {
 	if a.exact {
 		r.Covers = fmt.Sprintf("what %s used themselves, each call of a model counted when it was made and under the model that was asked", counted(sum.Threads, "thread"))
 	}
+	if a.by == Model && !a.exact {
+		r.Covers += ", whichever model answered: where a fallback did, exact counts the calls of each"
+	}
 	if sum.Deleted > 0 {
 		r.Covers += "; " + deleted(sum.Deleted)
 	}

@@ -160,6 +160,36 @@ func TestTable(t *testing.T) {
 	s.want(costs.Request{By: costs.Day, Since: "2026-03-05", Until: "2026-03-06", Zone: time.FixedZone("", 14*3600)}, "2026-03-05 1/0/2 12; all 1/0/2 12")
 }
 
+// TestFallbackIsTold: rows know the model that a thread began with alone, and an answer by
+// them says so where models are told apart. By transcripts each call is its model's.
+func TestFallbackIsTold(t *testing.T) {
+	t.Parallel()
+	s := openScene(t)
+	s.thread("a", time.Hour, thread.Completed, call{0, "p/first", 0}, call{time.Minute, "p/fallback", 7})
+	const word = "whichever model answered: where a fallback did, exact counts the calls of each"
+	for _, c := range []struct {
+		req  costs.Request
+		want string
+		told bool
+	}{
+		{costs.Request{By: costs.Model}, "p/first 1/0/2 7; all 1/0/2 7", true},
+		{costs.Request{By: costs.Model, Exact: true, Until: "2026-03-05"}, "p/fallback 0/0/1 7; p/first 1/0/1 0; all 1/0/2 7", false},
+		{costs.Request{By: costs.Directive}, "a 1/0/2 7; all 1/0/2 7", false},
+	} {
+		s.want(c.req, c.want)
+		table, err := s.costs.Table(s.ctx, c.req)
+		s.noError(err)
+		if strings.Contains(table.Covers, word) != c.told {
+			t.Errorf("%+v covers %q", c.req, table.Covers)
+		}
+	}
+	series, err := s.costs.OverTime(s.ctx, costs.Request{By: costs.Model})
+	s.noError(err)
+	if !strings.Contains(series.Covers, word) {
+		t.Errorf("over time it covers %q", series.Covers)
+	}
+}
+
 // TestImported holds that what was paid for where it ran costs nothing here, by rows and by
 // transcripts.
 func TestImported(t *testing.T) {

@@ -30,6 +30,9 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (*call, error) {
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
 			return nil, err
 		}
+		if c.err == nil {
+			r.warnOfAnswer(c.answer.Usage)
+		}
 		if again, err := c.again(ctx, r); err != nil || !again {
 			return c, err
 		}

@@ -21,6 +21,7 @@ type model struct {
 	client   llm.Client
 	close    func() error
 	fallback bool          // the directive's second choice has been turned to
+	instead  string        // why it is asked in the place of the first, until that is told
 	seen     []llm.Message // of the conversation, as the model is given them
 	// toolSize is what tools take of a request to it, in bytes and in characters.
 	toolSize func([]llm.Tool) (bytes, characters int64)
@@ -87,12 +88,26 @@ func (r *run) fallBack(ctx context.Context, f *failure) (turned bool, why string
 		r.Log.Warn().Err(err).Msg("fall back to the second model")
 		return false, "the fallback cannot be used: " + err.Error(), nil
 	}
+	r.model.instead = fmt.Sprintf("%s failed (%s)", first.Ref(), f.rule.Category)
 	r.recovery.failing = 0
 	r.conversation.recount()
 	r.Log.Warn().Err(f.err).Int("turn", f.turn).Str("model", second.Ref()).Msg("another model is asked")
 	return true, "", r.Transcript.Append(thread.EventRetry, transcript.Retry{
 		Turn: f.turn, Attempt: 1, Model: second.Ref(), Reason: "falling back to " + second.Ref(),
 	})
+}
+
+// warnOfAnswer tells what the thread's result alone does not say: that another model than the
+// first has answered, and that nobody knows what an answer has used.
+func (r *run) warnOfAnswer(u llm.Usage) {
+	model := r.model.choice.Ref()
+	if r.model.instead != "" {
+		r.warn(fmt.Sprintf("%s has answered from turn %d on: %s", model, r.cost.Turns, r.model.instead))
+		r.model.instead = ""
+	}
+	if !u.Reported {
+		r.warn(model + " reports no usage: each call counts as the most that it can have used, in tokens and money")
+	}
 }
 
 // larger reports whether a has a larger context window than b.

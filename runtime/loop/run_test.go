@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,13 +183,18 @@ func TestEndings(t *testing.T) {
 			script: "turns:\n  - {match: {model: small}, error: {status: 404, type: not_found_error, message: gone}}\n" +
 				"  - {match: {model: second, turn: 1}, tool_calls: [{name: test_echo}]}\n  - {match: {model: second}, text: done}\n",
 			job: job{fallback: "fake/second"}, state: thread.Completed, text: "done", turns: 2,
+			check: func(t *testing.T, _ *house, rec thread.Record) {
+				if want := []string{"fake/second has answered from turn 1 on: fake/small failed (permanent)"}; !slices.Equal(rec.Outcome.Warnings, want) {
+					t.Errorf("warnings %q, want %q", rec.Outcome.Warnings, want)
+				}
+			},
 		},
 		"fallback that fails too": {
 			script: "turns:\n  - error: {status: 403, type: permission_error, message: 'no'}\n",
 			job:    job{fallback: "fake/second"}, state: thread.Error, code: "provider_auth",
-			check: func(t *testing.T, h *house, _ thread.Record) {
-				if n := len(h.server.Requests()); n != 2 {
-					t.Errorf("%d requests", n)
+			check: func(t *testing.T, h *house, rec thread.Record) {
+				if n := len(h.server.Requests()); n != 2 || len(rec.Outcome.Warnings) > 0 {
+					t.Errorf("%d requests, warnings %q", n, rec.Outcome.Warnings)
 				}
 			},
 		},
@@ -276,6 +282,10 @@ func TestUnreportedUsage(t *testing.T) {
 			t.Cleanup(server.Close)
 			h.serveAt(server.URL)
 			rec := h.run(job{capabilities: []string{}, limits: func(l *thread.Limits) { l.Spend = 4000 }})
+			want := []string{"fake/small reports no usage: each call counts as the most that it can have used, in tokens and money"}
+			if !slices.Equal(rec.Outcome.Warnings, want) {
+				t.Errorf("warnings %q, want %q", rec.Outcome.Warnings, want)
+			}
 			if rec.Status != thread.Completed || rec.Cost.OutputTokens < 256 || rec.Cost.OutputTokens >= 2000 || rec.Cost.Spend > 4000 {
 				t.Errorf("%s, %+v", rec.Status, rec.Cost)
 			}

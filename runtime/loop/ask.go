@@ -31,7 +31,7 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (*call, error) {
 			return nil, err
 		}
 		if c.err == nil {
-			r.warnOfAnswer(c.answer.Usage)
+			warnOfAnswer(r, c.answer.Usage)
 		}
 		if again, err := c.again(ctx, r); err != nil || !again {
 			return c, err

@@ -78,15 +78,15 @@ func (r *run) timed(ctx context.Context, most time.Duration, work func(context.C
 		e.err = context.Cause(ctx)
 	}
 	if over, ok := errors.AsType[*thread.LimitError](e.err); ok {
-		over.Chain = r.inChain(context.WithoutCancel(ctx), over)
+		over.Chain = chainUse(context.WithoutCancel(ctx), r, over)
 		r.record(thread.EventLimitExceeded, transcript.LimitExceeded{Code: over.Code, Value: over.Value, Max: over.Max, Chain: over.Chain})
 	}
 	return e
 }
 
-// inChain is what the threads that this one continues have used of a limit that was
+// chainUse is what the threads that this one continues have used of a limit that was
 // reached; nil where it began with limits of its own.
-func (r *run) inChain(ctx context.Context, over *thread.LimitError) *thread.ChainUse {
+func chainUse(ctx context.Context, r *run, over *thread.LimitError) *thread.ChainUse {
 	c := r.meta.Continuation
 	if c == nil || c.Whole == nil {
 		return nil

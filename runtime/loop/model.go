@@ -99,7 +99,7 @@ func (r *run) fallBack(ctx context.Context, f *failure) (turned bool, why string
 
 // warnOfAnswer tells what the thread's result alone does not say: that another model than the
 // first has answered, and that nobody knows what an answer has used.
-func (r *run) warnOfAnswer(u llm.Usage) {
+func warnOfAnswer(r *run, u llm.Usage) {
 	model := r.model.choice.Ref()
 	if r.model.instead != "" {
 		r.warn(fmt.Sprintf("%s has answered from turn %d on: %s", model, r.cost.Turns, r.model.instead))

@@ -88,6 +88,7 @@ const (
 	CodeSchemaInvalid Code = "schema_invalid"
 	CodeMetadata      Code = "metadata_dynamic"
 	CodeKeyUnknown    Code = "key_unknown"
+	CodeNetwork       Code = "network_undeclared"
 	CodeToolInvalid   Code = "tool_invalid"
 	CodeExecutor      Code = "executor_unknown"
 	CodeReference     Code = "reference_missing"

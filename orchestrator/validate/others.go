@@ -1,13 +1,18 @@
 package validate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -24,9 +29,44 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 	checkExecutor(l, found, runs)
 	checkKeys(l, found, doc)
 	for _, note := range notes {
-		l.warnf(CodeKeyUnknown, firstLine(found.Content, "config:"), "", "%s", note)
+		if found.Ext == ".yaml" || found.Ext == ".yml" {
+			l.warnf(CodeKeyUnknown, firstLine(found.Content, "config:"), "", "%s", note)
+		} else {
+			l.warnf(CodeToolInvalid, firstLine(found.Content, "def execute", "execute", "def run", "def main", "export"), "see rye-mcp help core/tools", "%s", note)
+		}
 	}
+	checkNetwork(l, found, doc)
 	return nil
+}
+
+// network matches what programs ask the network with, by language.
+var network = sync.OnceValue(func() map[string]*regexp.Regexp {
+	js := regexp.MustCompile(`\b(fetch)\(|\b(?:require\(\s*|from\s+|import\s+)["'](?:node:)?(axios|node-fetch|undici|got|https?|ws|openai|@anthropic-ai/sdk)["']`)
+	return map[string]*regexp.Regexp{
+		".py": regexp.MustCompile(`(?m)^\s*(?:import|from)\s+(requests|httpx|aiohttp|urllib3|urllib\.request|http\.client|websockets|boto3|openai|anthropic)\b|^\s*from\s+(urllib)\s+import\s+.*\brequest\b`),
+		".sh": regexp.MustCompile(`(?m)^[^#\n]*\b(curl|wget)\s`),
+		".js": js, ".mjs": js, ".cjs": js, ".ts": js,
+	}
+})
+
+// checkNetwork finds programs that ask the network and do not declare that they do.
+func checkNetwork(l *list, found *resolve.Found, doc *item.ToolDoc) {
+	asks := network()[found.Ext]
+	if asks == nil || doc.ToolType == chain.TypeLibrary || doc.Metadata["network"] != nil || doc.Metadata["credentials"] != nil {
+		return
+	}
+	at := asks.FindSubmatchIndex(found.Content)
+	if at == nil {
+		return
+	}
+	what := ""
+	for group := range slices.Chunk(at[2:], 2) { // one of them matches
+		if group[0] >= 0 {
+			what, at[0] = string(found.Content[group[0]:group[1]]), group[0]
+		}
+	}
+	l.warnf(CodeNetwork, 1+bytes.Count(found.Content[:at[0]], []byte("\n")), "declare "+parse.Network(found.Ext)+", or a list of hosts",
+		"%s asks the network, and the tool does not declare that: where commands are confined it reaches none", what)
 }
 
 // checkKeys finds keys of a YAML tool that nobody reads.
@@ -56,7 +96,7 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc, part bool) {
 	}
 	if doc.Schema == nil {
 		if doc.SchemaNote() == "" && !part {
-			l.warnf(CodeSchemaNone, 0, "declare "+item.KeySchema, "it declares no schema, so its parameters are not checked")
+			l.warnf(CodeSchemaNone, 0, declareSchema(found), "it declares no schema, so its parameters are not checked")
 		}
 		return
 	}
@@ -67,6 +107,22 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc, part bool) {
 	if err != nil && !errors.As(err, new(*tool.Fault)) { // a fault is about the arguments
 		l.errorf(CodeSchemaInvalid, firstLine(found.Content, schemaKeys...), "", "%v", err)
 	}
+}
+
+// otherSchema matches what people call the schema of a script.
+var otherSchema = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:export\s+)?(?:const\s+|let\s+|var\s+)?((?i:config_schema|configSchema|input_schema|inputSchema|parameters|schema))\s*(?::[^=\n]*)?=`)
+})
+
+// declareSchema says how a file declares its parameters.
+func declareSchema(found *resolve.Found) string {
+	if found.Ext == ".sh" || found.Ext == ".yaml" || found.Ext == ".yml" {
+		return "declare " + parse.Schema(found.Ext)
+	}
+	if m := otherSchema().FindSubmatch(found.Content); m != nil {
+		return fmt.Sprintf("call it CONFIG_SCHEMA, and not %s", m[1])
+	}
+	return "declare " + parse.Schema(found.Ext)
 }
 
 // checkExecutor finds tools that nothing can run. What tools run on is run by nobody

@@ -31,6 +31,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/executor/httpclient"
+	"github.com/rye-mcp/rye-mcp/tools/executor/subprocess"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -65,6 +66,8 @@ func newScene(t *testing.T) *scene {
 			switch c.Primitive() {
 			case chain.HTTPClient:
 				return httpclient.New(nil, nil).Check(c)
+			case chain.Subprocess:
+				return (&subprocess.Primitive{}).Check(c)
 			case chain.Builtin:
 				_, err = resolve.New(resolve.Roots{System: system.FS()}).Find(item.Tool, found.ID)
 			}

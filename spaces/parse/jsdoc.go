@@ -2,6 +2,7 @@ package parse
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,22 +21,55 @@ func scriptHeader(text string) header {
 		return h
 	}
 	block, _, _ = strings.Cut(block, "*/")
+	if h.take(block); h.tags["version"]+h.tags["tool_type"]+h.tags["executor_id"] == "" {
+		h.params = nil
+	}
+	delete(h.tags, "network") // which is a constant there
+	return h
+}
+
+// shellTool reads the comment that a shell script begins with. It is about the script, so
+// that its parameters count whatever other tags it has.
+func shellTool(comment string) *item.ToolDoc {
+	h := header{description: firstParagraph(comment)}
+	h.take(comment)
+	network := h.tags["network"]
+	delete(h.tags, "network")
+	doc := scriptTool(nil, h)
+	if network == "" {
+		return doc
+	}
+	if doc.Metadata == nil {
+		doc.Metadata = map[string]any{}
+	}
+	if on, err := strconv.ParseBool(network); err == nil {
+		doc.Metadata["network"] = on
+		return doc
+	}
+	var hosts []any
+	for _, host := range strings.FieldsFunc(network, func(r rune) bool { return r == ',' || r == ' ' }) {
+		hosts = append(hosts, host)
+	}
+	doc.Metadata["network"] = hosts
+	return doc
+}
+
+// take reads the tags of a comment, and the parameters where all of them are understood.
+func (h *header) take(comment string) {
 	params := &schemaBuilder{src: &source{}, properties: map[string]any{}}
 	known := true
 	h.tags = map[string]string{}
-	for _, tag := range docTags(block) {
+	for _, tag := range docTags(comment) {
 		switch tag.name {
-		case "version", "tool_type", "executor_id", "category", "description":
+		case "version", "tool_type", "executor_id", "category", "description", "network":
 			h.tags[tag.name] = tag.text
 		case "param":
 			known = addParam(params, tag.text) && known
 		}
 	}
-	aboutTool := h.tags["version"]+h.tags["tool_type"]+h.tags["executor_id"] != ""
-	if known && aboutTool && len(params.properties) > 0 {
+	if known && len(params.properties) > 0 {
 		h.params = params.object()
 	}
-	return h
 }
 
 // docTag is a tag of a JSDoc block: "@name text".

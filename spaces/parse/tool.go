@@ -12,7 +12,7 @@ import (
 
 // Tool reads the metadata of a tool file by its extension, without running it:
 // the keys of a YAML tool, the constants of a Python, JavaScript or TypeScript
-// one, and of these and of shell scripts the comment at the beginning. What is
+// one, and of these and of shell scripts the comment at the beginning, with its tags. What is
 // declared but not constant becomes a note of the document. Errors are
 // [*Error].
 func Tool(path string, src []byte) (*item.ToolDoc, error) {
@@ -27,7 +27,7 @@ func Tool(path string, src []byte) (*item.ToolDoc, error) {
 	case ".py":
 		return scriptTool(constant.Python(belowShebang(file), scriptNames()...), header{description: pythonDescription(script(file))}), nil
 	case ".sh":
-		return &item.ToolDoc{Description: firstParagraph(lineComment(script(file), "#"))}, nil
+		return shellTool(lineComment(script(file), "#")), nil
 	case ".js", ".mjs", ".cjs", ".ts":
 		return scriptTool(constant.JavaScript(belowShebang(file), scriptNames()...), scriptHeader(script(file))), nil
 	}

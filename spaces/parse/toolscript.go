@@ -26,6 +26,32 @@ var scriptKeys = []struct{ constant, key string }{
 	{"ENV_CONFIG", "env_config"},
 }
 
+// Network is how a tool file of an extension declares that it reaches the network.
+func Network(ext string) string {
+	switch ext {
+	case ".yaml", ".yml":
+		return "network: true"
+	case ".sh":
+		return "# @network true"
+	case ".py":
+		return "__network__ = True"
+	}
+	return "export const __network__ = true"
+}
+
+// Schema is how a tool file of an extension declares its parameters.
+func Schema(ext string) string {
+	switch ext {
+	case ".yaml", ".yml":
+		return item.KeySchema
+	case ".sh":
+		return "each parameter in the first comment: # @param {string} NAME - what it is"
+	case ".py":
+		return "CONFIG_SCHEMA = {…}, a JSON Schema"
+	}
+	return "export const CONFIG_SCHEMA = {…}, a JSON Schema"
+}
+
 func scriptNames() []string {
 	names := make([]string, len(scriptKeys))
 	for i, k := range scriptKeys {

@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -158,6 +159,32 @@ export function execute() {}
 	} {
 		if doc, err := parse.Tool("t.js", []byte(src)); err != nil || doc.Schema != nil {
 			t.Errorf("%s: %+v, %v", name, doc, err)
+		}
+	}
+}
+
+// The first comment of a shell script declares what other languages have constants for.
+func TestShellTags(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		comment, schema string
+		network         any
+	}{
+		"parameters":    {"# Counts.\n# @param {string} path - a file\n# @param {int} [most=3]\n", `{"additionalProperties":false,"properties":{"most":{"default":3,"type":"integer"},"path":{"description":"a file","type":"string"}},"required":["path"],"type":"object"}`, nil},
+		"not all known": {"# Counts.\n# @param {string} path\n# @param $1 more\n", "null", nil},
+		"none":          {"# Counts.\n", "null", nil},
+		"network":       {"# Counts.\n# @network true\n", "null", true},
+		"no network":    {"# Counts.\n# @network false\n", "null", false},
+		"hosts":         {"# Counts.\n# @network a.example.com, b.example.com\n", "null", []any{"a.example.com", "b.example.com"}},
+		"further below": {"# Counts.\n\n# @network true\n", "null", nil},
+	} {
+		doc, err := parse.Tool("t.sh", []byte("#!/bin/sh\n"+c.comment+"\ntrue\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, err := json.Marshal(doc.Schema)
+		if err != nil || doc.Description != "Counts." || string(schema) != c.schema || !reflect.DeepEqual(doc.Metadata["network"], c.network) {
+			t.Errorf("%s: %s, %+v", name, schema, doc)
 		}
 	}
 }

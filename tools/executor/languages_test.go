@@ -306,23 +306,3 @@ func TestYAMLToolsThatNameNothingToRun(t *testing.T) {
 		})
 	}
 }
-
-// A program for Node that is written like a Python function says nothing: its author is
-// told why.
-func TestNodeFunctionIsNotCalled(t *testing.T) {
-	t.Parallel()
-	for text, noted := range map[string]bool{
-		"export async function execute(params) { return 1 }\n":                       true,
-		"module.exports = { execute }\n":                                             true,
-		"exports.execute = (p) => 1\n":                                               true,
-		"export function execute(p) { return 1 }\nconsole.log(execute({}))\n":        false,
-		"function execute(p) { return 1 }\nprocess.stdout.write(`${execute({})}`)\n": false,
-	} {
-		b := newBench(t)
-		b.put("a/t.js", text)
-		found, err := b.find("a/t")
-		if err != nil || (len(found.Notes) == 1) != noted || noted && !strings.Contains(found.Notes[0], "exports execute, which nobody calls") {
-			t.Errorf("%q: %v, %v", text, found, err)
-		}
-	}
-}

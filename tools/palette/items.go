@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -92,11 +93,22 @@ func (s Spaces) define(id string) (tool.Definition, error) {
 	return definition(id, doc)
 }
 
+// undeclared is told of a tool whose parameters are not known.
+const undeclared = "\nIts parameters are not declared."
+
+// told names the tool that reads items to a model that has it.
+func (in Input) told(d tool.Definition) tool.Definition {
+	if text, is := strings.CutSuffix(d.Description, "."); is && strings.HasSuffix(d.Description, undeclared) && holdsAction(in.effective(), "fetch") {
+		d.Description = text + "; read about them with rye_fetch."
+	}
+	return d
+}
+
 // definition is what a model is told of an item.
 func definition(id string, doc *item.ToolDoc) (tool.Definition, error) {
 	d := tool.Definition{ID: id, Description: doc.Description}
 	if doc.Schema == nil {
-		d.Description += "\nIts parameters are not declared; read about them with rye_fetch."
+		d.Description += undeclared
 	}
 	schema := plainly(doc.Schema, 0)
 	// Providers refuse these at the top. What they say is checked when the tool is

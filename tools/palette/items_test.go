@@ -198,3 +198,22 @@ func TestDefinitionKeepsTheDocument(t *testing.T) {
 		t.Errorf("the document was changed: %s", raw)
 	}
 }
+
+// A tool whose parameters are not declared names what reads about them to a model that has
+// it.
+func TestUndeclaredParameters(t *testing.T) {
+	t.Parallel()
+	read := func() (tool.Definition, error) { return definition("a/t", &item.ToolDoc{Description: "Does it."}) }
+	for _, c := range []struct{ more, want string }{
+		{"rye.execute.tool.b", "Does it.\nIts parameters are not declared."},
+		{"rye.fetch.tool.*", "Does it.\nIts parameters are not declared; read about them with rye_fetch."},
+	} {
+		p := Build(Input{
+			Primaries: []tool.Definition{{ID: "rye_fetch"}}, Items: []Item{{ID: "a/t", Read: read}},
+			Capabilities: []string{"rye.execute.tool.a.t", c.more}, Missing: func(string) *Denial { return nil },
+		})
+		if e, ok := p.Get("a_t"); !ok || e.Definition.Description != c.want {
+			t.Errorf("%s: %+v", c.more, e.Definition)
+		}
+	}
+}

@@ -136,6 +136,7 @@ func (p *Palette) addTools(in Input, r reach) {
 		s := Standing{ID: c.id, Pattern: c.pattern, Denied: c.denied}
 		if s.Denied == nil {
 			d, err := c.read()
+			d = in.told(d)
 			d.Schema = brief(d.Schema)
 			size := len(names[c.id]) + len(d.Description) + len(d.Schema)
 			switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -63,6 +64,12 @@ func (c *Chain) Schema() json.RawMessage {
 		return json.RawMessage(fmt.Sprintf("{%q", err)) // which no schema is: whoever uses it says so
 	}
 	return raw
+}
+
+// Declared are the names of the parameters that the schema of the tool declares.
+func (c *Chain) Declared() []string {
+	properties, _ := c.Tool().Doc.Schema["properties"].(map[string]any)
+	return slices.Sorted(maps.Keys(properties))
 }
 
 // closed reports whether all parameters of a schema stand in its properties, and it

@@ -350,7 +350,8 @@ func (m *making) callJSON() string {
 		Files    map[string]File `json:"files"`
 		Unsigned []string        `json:"unsigned"`
 		Params   json.RawMessage `json:"params"`
-	}{m.place.tool, m.plan.Call.Dir(), m.place.base, m.place.path(), m.plan.Files, m.place.unsigned, m.plan.Params}
+		Declared []string        `json:"declared"` // names of parameters
+	}{m.place.tool, m.plan.Call.Dir(), m.place.base, m.place.path(), m.plan.Files, m.place.unsigned, m.plan.Params, m.chain.Declared()}
 	raw, err := json.Marshal(call)
 	if err != nil {
 		return "{}" // bug; strings and checked JSON always marshal

@@ -66,6 +66,8 @@ type Plan struct {
 	Files map[string]File
 	// Warnings are what the caller is told beside the result.
 	Warnings []string
+	// Offline says that the command reaches no network; whoever confines it sets that.
+	Offline bool
 	// Steps say what each element contributed, for trace.
 	Steps []Step
 

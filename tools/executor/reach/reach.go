@@ -57,7 +57,9 @@ func (r *Reach) Plan(ctx context.Context, p *chain.Plan, command *process.Comman
 	if err := r.apply(ctx, s, p.Call, d, command); err != nil {
 		return err
 	}
-	if has := r.Confiner.Available(ctx); !has.Whole() {
+	has := r.Confiner.Available(ctx)
+	p.Offline = has.Namespaces && d.network.None()
+	if !has.Whole() {
 		p.Warnings = append(p.Warnings, "commands of tools are not confined as a whole here: "+has.String())
 	}
 	return nil

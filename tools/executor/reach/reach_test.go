@@ -98,12 +98,17 @@ func TestPlan(t *testing.T) {
 	command := process.Command{Path: "sh", Dir: r.Project, Env: process.ToolEnv(os.Environ(), "HOME="+r.Home), Args: []string{"-c", `
 		echo x > a && echo project; echo x > ../tmp/a && echo temp; echo x > ~/more/a && echo settings; echo x > ~/.x/a && echo declared
 		echo x > "$XDG_CACHE_HOME/a" && echo cache; echo x > ~/a && echo HOME; echo x > .ai/config/a && echo CONFIG; cat ~/.ai/config/keys/k; true`}}
-	err := r.Plan(t.Context(), plan(map[string]any{"writable": []any{"~/.x"}}), &command)
+	p := plan(map[string]any{"writable": []any{"~/.x"}})
+	err := r.Plan(t.Context(), p, &command)
 	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
 		confinetest.Skip(t, f.Message)
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	declares := plan(map[string]any{"network": []any{"example.com"}})
+	if err := r.Plan(t.Context(), declares, &process.Command{Path: "sh", Dir: r.Project}); err != nil || !p.Offline || declares.Offline {
+		t.Errorf("offline %v and %v, %v", p.Offline, declares.Offline, err)
 	}
 	got, err := process.Run(t.Context(), command)
 	if err != nil || string(got.Stdout) != "project\ntemp\nsettings\ndeclared\ncache\n" {

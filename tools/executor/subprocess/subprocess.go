@@ -3,15 +3,14 @@
 package subprocess
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -46,24 +45,11 @@ func (p *Primitive) Close() error { return p.warm.close() }
 
 // Check implements [chain.Primitive].
 func (p *Primitive) Check(c *chain.Chain) (notes []string, err error) {
-	if t := c.Tool(); strings.HasSuffix(t.Ext, "js") || t.Ext == ".ts" {
-		if exportsExecute().Match(t.Content) && !answers().Match(t.Content) {
-			notes = append(notes, t.ID+" exports execute, which nobody calls, and prints nothing: a program for Node reads its parameters from standard input and prints its result")
-		}
+	if note := misfit(c); note != "" {
+		notes = append(notes, c.Tool().ID+" "+note)
 	}
 	return notes, c.CheckCommand()
 }
-
-// What a program for Node has that is written like a Python function, and what one that
-// answers has.
-var (
-	exportsExecute = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^\s*export\s+(default\s+)?(async\s+)?(function\s+execute\b|const\s+execute\b)|\bexports\.execute\s*=|^\s*module\.exports\s*=\s*\{[^}]*\bexecute\b`)
-	})
-	answers = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`console\.(log|info)|process\.stdout|writeSync\(1|^\s*import\s`)
-	})
-)
 
 // Run implements [chain.Primitive].
 func (p *Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
@@ -101,7 +87,24 @@ func runOnce(ctx context.Context, plan *chain.Plan, command process.Command) (an
 	case err != nil:
 		return nil, notStarted(o.id, command, err)
 	}
-	return o.decode()
+	value, err := o.decode()
+	if err != nil && plan.Offline {
+		err = o.offline(plan.Chain.Tool().Ext, err)
+	}
+	if err == nil && len(bytes.TrimSpace(o.stdout)) == 0 {
+		return nil, silent(plan)
+	}
+	return value, err
+}
+
+// silent says that a tool ended well and printed nothing: its result is empty, and where
+// that is because nobody calls what it defines, it has failed.
+func silent(plan *chain.Plan) error {
+	if note := misfit(plan.Chain); note != "" {
+		return tool.Faultf(tool.CodeToolFailed, "%s ended without a result: it %s", plan.Chain.Tool().ID, note)
+	}
+	plan.Warnings = append(plan.Warnings, plan.Chain.Tool().ID+" printed nothing, so its result is empty: what a program prints on standard output is its result")
+	return nil
 }
 
 var errTooLong = errors.New("the tool prints too much")

@@ -34,6 +34,8 @@ type worker struct {
 	turn  chan struct{} // has one element during a call
 	made  [sha256.Size]byte
 	peer  *process.Peer // nil before the first call, and when it had to be killed
+	// offline says that the process reaches no network.
+	offline bool
 }
 
 // call has the worker of a tool answer, which is started, or replaced when the tool is
@@ -60,7 +62,11 @@ func (w *workers) call(ctx context.Context, plan *chain.Plan, command process.Co
 		one.drop(&o)
 		return nil, o.notAnswered(ctx, err)
 	}
-	return o.replied(reply)
+	value, err := o.replied(reply)
+	if err != nil && one.offline {
+		err = o.offline(plan.Chain.Tool().Ext, err)
+	}
+	return value, err
 }
 
 var errTimeout = errors.New("the tool's time is over")
@@ -116,7 +122,7 @@ func (w *worker) ready(plan *chain.Plan, command process.Command, confine confin
 	if err != nil {
 		return notStarted(plan.Chain.Tool().ID, command, err)
 	}
-	w.peer, w.made = peer, made
+	w.peer, w.made, w.offline = peer, made, plan.Offline
 	return nil
 }
 

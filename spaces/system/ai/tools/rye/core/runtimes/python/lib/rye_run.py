@@ -190,33 +190,29 @@ def load(call, verified):
     return run_module(name, call["tool"], None, verified)
 
 
-def invoke(module, params, project):
+def invoke(module, call):
     """Calls execute, whether it is a coroutine or not, with what it takes."""
     execute = getattr(module, "execute", None)
     if not callable(execute):
         raise TypeError("the tool defines no function execute(params, project_path)")
-    result = execute(*arguments(execute, params, project))
-    if hasattr(result, "__await__"):
-        import asyncio
+    from rye_call import Printed, arguments
 
-        async def awaited():
-            return await result
+    given, named = arguments(execute, call)
+    with Printed() as printed:
+        result = execute(*given, **named)
+        if hasattr(result, "__await__") or hasattr(result, "__aiter__"):
+            import asyncio
 
-        result = asyncio.run(awaited())
-    return {} if result is None else result
+            result = asyncio.run(awaited(result))
+        if isinstance(result, types.GeneratorType):
+            result = list(result)
+    return printed.value() if result is None else result
 
 
-def arguments(execute, params, project):
-    """What a function takes: parameters and project, the parameters alone, or nothing."""
-    code = getattr(execute, "__code__", None)
-    if code is None or code.co_flags & 4:  # no plain function, or one that takes any number
-        return params, project
-    names = code.co_varnames[: code.co_argcount]
-    if hasattr(execute, "__self__"):
-        names = names[1:]
-    if names[:1] == ("project_path",):
-        return (project, params)[: len(names)]
-    return (params, project)[: len(names)]
+async def awaited(result):
+    if hasattr(result, "__aiter__"):
+        return [one async for one in result]
+    return await result
 
 
 def to_json(value):
@@ -273,7 +269,7 @@ def run_function(call, verified):
     out = answer_stream()
     quiet_input()
     try:
-        result = to_json(invoke(load(call, verified), call.get("params") or {}, call["project"]))
+        result = to_json(invoke(load(call, verified), call))
     except Exception as error:  # SystemExit and KeyboardInterrupt end the process as they should
         report(error, verified)
         sys.stderr.flush()
@@ -287,9 +283,17 @@ def run_script(call, verified):
     """Runs a tool that is a program: its parameters are on standard input, and behind --params where it insists."""
     import re
 
+    source = verified.read(call["tool"])
+    try:
+        from rye_purpose import is_function
+
+        if is_function(source, call["tool"]):
+            return run_function(call, verified)
+    except Exception as error:
+        report(error, verified)
+        return 1
     text = json.dumps(call.get("params") or {})
     package, _ = packages(call["tool"], call["base"], verified)
-    source = verified.read(call["tool"])
     give_input(text.encode())
     sys.argv = [call["tool"], "--project-path", call["project"]]
     if re.search(rb"""['"]--params['"][^\n]*required\s*=\s*True""", source):
@@ -345,7 +349,7 @@ def serve():
     search(call["path"])
     while call is not None:
         try:
-            result = to_json(invoke(load(call, verified), call.get("params") or {}, call["project"]))
+            result = to_json(invoke(load(call, verified), call))
             reply = '{"result":' + result + "}"
         except BaseException as error:
             reply = json.dumps({"error": report(error, verified)})

@@ -69,7 +69,7 @@ func readRoot(doc *item.DirectiveDoc, root *element) error {
 		"description": readDescription,
 		"inputs":      readInputs,
 		"outputs":     readOutputs,
-		"process":     func(doc *item.DirectiveDoc, e *element) error { doc.Body = e.outer; return nil },
+		"process":     func(doc *item.DirectiveDoc, e *element) error { doc.Body = e.spoken(); return nil },
 	})
 }
 

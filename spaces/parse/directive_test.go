@@ -219,6 +219,27 @@ func TestOpaqueElements(t *testing.T) {
 	wantError(t, err, 8, "limit")
 }
 
+// What of the block is the prompt reads as the body does: its tags as they are written, its
+// text decoded, and what is opaque as it stands.
+func TestPromptInTheBlock(t *testing.T) {
+	t.Parallel()
+	doc := readDirective(t, wrap(`<process>
+<step name="a &amp; b>">Run `+"`npm test &amp;&amp; npm run build`"+` if a &lt; b; <![CDATA[x && <y>]]></step>
+<example>left &amp; right</example><!-- a &amp; b -->
+</process>
+<outputs>
+<success note=">"><criterion>a &gt; b</criterion> &#38; <raw>&lt;</raw></success>
+<failure>a &amp; b</failure>
+</outputs>`))
+	want := "<process>\n<step name=\"a &amp; b>\">Run `npm test && npm run build` if a < b; x && <y></step>\n<example>left &amp; right</example><!-- a &amp; b -->\n</process>\n\nbody"
+	if doc.Body != want {
+		t.Errorf("body %q, want %q", doc.Body, want)
+	}
+	if doc.Success != "<criterion>a > b</criterion> & <raw>&lt;</raw>" || doc.Failure != "a & b" {
+		t.Errorf("success %q, failure %q", doc.Success, doc.Failure)
+	}
+}
+
 func TestPreamble(t *testing.T) {
 	t.Parallel()
 	src := "<!-- rye:signed:x -->\n<!-- a\nlong comment -->\nfirst\n\n```sh\n# not a heading\n```\n## The *title* ##\n\nProse.\n\n" + wrap("")

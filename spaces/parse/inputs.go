@@ -127,10 +127,10 @@ func readOutputs(doc *item.DirectiveDoc, e *element) error {
 	for _, c := range e.children {
 		switch c.name {
 		case "success":
-			doc.Success = join(doc.Success, c.prose())
+			doc.Success = join(doc.Success, c.spokenProse())
 			continue
 		case "failure":
-			doc.Failure = join(doc.Failure, c.prose())
+			doc.Failure = join(doc.Failure, c.spokenProse())
 			continue
 		}
 		out, err := readOutput(c)

@@ -184,7 +184,7 @@ func TestWorkspaceBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `<process>
-    <step>Do it. &amp; do it well.</step>
+    <step>Do it. & do it well.</step>
     <template>if a < b && c { "x" }
 ` + "```\nnot the end\n```" + `
     </template>

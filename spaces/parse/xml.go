@@ -27,6 +27,15 @@ type element struct {
 	text     string // its direct character data
 	inner    string // what stands between its tags, as written
 	outer    string // the same with its tags
+	from, to int    // offsets of outer in the block
+	decoded  *[]charData
+}
+
+// charData is text of the block that is written in another way than it reads: with
+// entities, or as CDATA.
+type charData struct {
+	from, to int // offsets in the block
+	text     string
 }
 
 // tree reads the block into elements. It refuses what encoding/xml lets pass
@@ -55,6 +64,8 @@ type treeParser struct {
 	root  *element
 	open  []*openElement
 	count int // of elements
+	// decoded are in the order of the block.
+	decoded []charData
 }
 
 // openElement is an element whose end tag is still to come.
@@ -85,6 +96,9 @@ func (p *treeParser) token() error {
 	case xml.EndElement:
 		p.end(start)
 	case xml.CharData:
+		if end := int(p.dec.InputOffset()); p.block.text[start:end] == p.block.masked[start:end] && p.block.text[start:end] != string(tok) {
+			p.decoded = append(p.decoded, charData{start, end, string(tok)})
+		}
 		return p.charData(string(tok), line)
 	case xml.Directive:
 		return p.block.src.errorf(line, "a <!%.10s…> declaration is not allowed", tok)
@@ -93,7 +107,7 @@ func (p *treeParser) token() error {
 }
 
 func (p *treeParser) start(tok xml.StartElement, line, start int) error {
-	e := &element{src: p.block.src, name: tok.Name.Local, attrs: tok.Attr, line: line}
+	e := &element{src: p.block.src, name: tok.Name.Local, attrs: tok.Attr, line: line, decoded: &p.decoded}
 	if tok.Name.Space != "" {
 		return e.errorf("<%s> is in the namespace %q; directives use none", e.name, tok.Name.Space)
 	}
@@ -129,7 +143,8 @@ func (p *treeParser) end(start int) {
 	p.open = p.open[:len(p.open)-1]
 	last.element.text = last.text.String()
 	last.inner = p.block.text[last.content:start]
-	last.outer = p.block.text[last.from:int(p.dec.InputOffset())]
+	last.element.from, last.to = last.from, int(p.dec.InputOffset())
+	last.outer = p.block.text[last.from:last.to]
 }
 
 func (p *treeParser) charData(text string, line int) error {
@@ -179,6 +194,31 @@ func (e *element) prose() string {
 		return strings.TrimSpace(e.inner)
 	}
 	return strings.TrimSpace(e.text)
+}
+
+// spoken is the element with its tags as a model reads it: its tags as written, and its text
+// decoded. What is opaque stays as it is.
+func (e *element) spoken() string {
+	var b strings.Builder
+	at := e.from
+	for _, d := range *e.decoded {
+		if d.from >= at && d.to <= e.to {
+			b.WriteString(e.outer[at-e.from : d.from-e.from])
+			b.WriteString(d.text)
+			at = d.to
+		}
+	}
+	b.WriteString(e.outer[at-e.from:])
+	return b.String()
+}
+
+// spokenProse is [element.prose], decoded where it holds elements of its own, too.
+func (e *element) spokenProse() string {
+	if len(e.children) == 0 {
+		return e.prose()
+	}
+	text, tag := e.spoken(), strings.LastIndex(e.outer, "</")-len(e.inner)
+	return strings.TrimSpace(text[tag:strings.LastIndex(text, "</")])
 }
 
 // label names the element in messages.

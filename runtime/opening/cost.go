@@ -71,6 +71,13 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 				limits.Tokens, c.Text()),
 			Try: fmt.Sprintf("allow at least %d tokens, %s", (c.Tokens+limit.MinOutput)*comfortable, c.saving()),
 		})
+	} else if last := c.lastTurn(limits); last > 0 {
+		short = append(short, Shortage{
+			Code: limit.TokensExceeded,
+			Message: fmt.Sprintf("the tokens limit of %d ends the thread in turn %d of %d at the latest: each turn sends the first request of %s again",
+				limits.Tokens, last, limits.Turns, c.Text()),
+			Try: fmt.Sprintf("allow at least %d tokens, %s", thread.Sum((c.Tokens+limit.MinOutput)*min(int64(limits.Turns), comfortable)), c.saving()),
+		})
 	}
 	if choice == nil || choice.Unpriced() {
 		return short
@@ -92,6 +99,19 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 		})
 	}
 	return short
+}
+
+// lastTurn is the turn in which the tokens limit ends a thread at the latest; 0 where that is
+// not before its last turn, or not soon.
+func (c Cost) lastTurn(limits thread.Limits) int {
+	if limits.Tokens <= 0 || c.Tokens <= 0 {
+		return 0
+	}
+	last := (limits.Tokens + c.Tokens - 1) / c.Tokens
+	if last >= comfortable || last >= int64(limits.Turns) {
+		return 0
+	}
+	return int(last)
 }
 
 // comfortable is how many first requests a limit should pay for: each turn sends the

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -16,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -404,13 +408,40 @@ func tellRun(sys System, id thread.ID, r view.Result) error {
 		_, _ = fmt.Fprintf(sys.Stderr, "not tried again: %s\n", plain.Line(r.NotRetried))
 	}
 	if r.Error != "" {
-		try := "rye-mcp threads show " + string(cmp.Or(r.ResolvedThreadID, id))
+		ended := string(cmp.Or(r.ResolvedThreadID, id))
+		try := "rye-mcp threads show " + ended
+		if raised := raisedLimit(r.Problem); raised != "" {
+			try = fmt.Sprintf("rye-mcp threads resume %s 'go on' --limit %s; %s", ended, raised, try)
+		}
 		if r.Problem != nil && r.Problem.Code == string(tool.CodeIntegrity) { // the thread itself names no command
 			try = "rye-mcp doctor, which names the file and the command; " + try
 		}
 		say(sys.Stderr, r.Error, try)
 	}
 	return runVerdict(r)
+}
+
+// reachedLimit matches what a [thread.LimitError] says was reached, and allowed.
+var reachedLimit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(\$?([0-9.]+)s?/\$?([0-9.]+)s?\)$`) })
+
+// raisedLimit is twice what a thread has needed of the limit that ended it, as --limit takes
+// it; empty where no limit has.
+func raisedLimit(p *thread.Problem) string {
+	if p == nil {
+		return ""
+	}
+	name := limit.Name(&thread.LimitError{Code: p.Code})
+	m := reachedLimit().FindStringSubmatch(p.Message)
+	if name == "" || m == nil {
+		return ""
+	}
+	most := 0.0
+	for _, text := range m[1:] {
+		if value, err := strconv.ParseFloat(text, 64); err == nil {
+			most = max(most, value)
+		}
+	}
+	return fmt.Sprintf("%s=%s", name, strconv.FormatFloat(2*most, 'f', -1, 64))
 }
 
 // runVerdict is the exit code of a command that has started a thread.

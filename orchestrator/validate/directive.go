@@ -27,6 +27,7 @@ type directive struct {
 	// declared when nobody declares any, so that only a parent can give some.
 	permissions item.Permissions
 	granter     string
+	unmatched   []string // capabilities of its own that no item matches
 }
 
 // validateDirective runs all checks of a directive. The error is that of reading

@@ -52,6 +52,9 @@ func (d *directive) checkUse(l *list, use inputs.Use, line int) {
 	case use.Env != "" && !d.Env(use.Env):
 		l.errorf(CodeEnvUnknown, line, "declare an input, and give it the value",
 			"%s stays as it is: the environment value %s is not given to directives", use.Text, use.Env)
+	case use.Stays && d.mayLack(use.Input):
+		l.warnf(CodePlaceholder, line, "write {input:"+use.Input+"?}, or give the input a default",
+			"%s stays as it is where the call gives no %s, which is optional", use.Text, use.Input)
 	case use.Input == "" || d.declares(use.Input):
 	case use.Stays:
 		l.errorf(CodeInputUndeclared, line, d.declareOr(use.Input), "%s stays as it is: the input %s is not declared", use.Text, use.Input)
@@ -86,6 +89,23 @@ func (d *directive) checkMisplaced(l *list) {
 func (d *directive) declares(input string) bool {
 	return slices.ContainsFunc(d.doc.Inputs, func(in item.Input) bool { return in.Name == input })
 }
+
+// mayLack reports whether an input is said to be optional and has no default.
+func (d *directive) mayLack(input string) bool {
+	if !slices.ContainsFunc(d.doc.Inputs, func(in item.Input) bool { return in.Name == input && !in.Required && in.Default == nil }) {
+		return false
+	}
+	for e := range d.at("inputs/input") {
+		tag, _, _ := strings.Cut(strings.Join(d.lines[e.Line-1:], "\n"), ">")
+		if e.Name == input && notRequired().MatchString(tag[strings.LastIndex(tag, "<")+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// notRequired matches the attribute of an input that says so.
+var notRequired = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\brequired\s*=\s*["']\s*(?i:false)`) })
 
 // declareOr says what to do about an input that is not declared.
 func (d *directive) declareOr(input string) string {

@@ -30,6 +30,7 @@ func (d *directive) checkPattern(l *list, line int, primary string, kind item.Ki
 	})
 	switch {
 	case len(matching) == 0:
+		d.unmatched = append(d.unmatched, grant.Own[0])
 		l.warnf(CodeCapabilityUnmatched, line, nearestPattern(pattern, ids), "<%s><%s>%s matches no %s of any space", primary, kind, pattern, kind)
 	case primary == permission.Sign && !strings.ContainsAny(pattern, "*?") && d.onlySystem(kind, matching[0]):
 		l.warnf(CodeCapabilityIdle, line, "", "<%s><%s>%s has no effect: items of the system space cannot be signed", primary, kind, pattern)
@@ -82,7 +83,7 @@ func checkRisk(l *list, d *directive) {
 		}
 		if f.Blocks() {
 			l.errorf(CodeRiskBlocked, line, try, "the capability %s has the risk %s, which is blocked", f.Capability, f.Tier)
-		} else {
+		} else if !slices.Contains(d.unmatched, f.Capability) { // what matches nothing is to be mended, and not to be accepted
 			l.warnf(CodeRiskUnacknowledged, line, try, "the capability %s has the risk %s, which nobody has accepted", f.Capability, f.Tier)
 		}
 	}

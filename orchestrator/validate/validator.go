@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -119,6 +120,9 @@ func (v *Validator) one(ctx context.Context, w *world, e resolve.Entry) *list {
 		err = validateKnowledge(l, w, found)
 	}
 	if wrong, ok := errors.AsType[*parse.Error](err); ok {
+		l.found = slices.DeleteFunc(l.found, func(f Finding) bool { // whoever checks the signature reads the file, too
+			return f.Code == CodeSignature && strings.Contains(f.Message, wrong.Reason)
+		})
 		l.errorf(CodeParse, wrong.Line, "", "%s", wrong.Reason)
 	} else if err != nil {
 		l.errorf(CodeParse, 0, "", "%v", err)

@@ -181,6 +181,10 @@ func (f *firing) act(ctx context.Context, written item.Action) error {
 	if err != nil {
 		return err
 	}
+	if absent := f.absent(written, a); absent != "" {
+		f.results = append(f.results, "left out, as there is no "+absent)
+		return nil
+	}
 	if err := f.allowed(a); err != nil {
 		return err
 	}
@@ -203,6 +207,16 @@ func (f *firing) act(ctx context.Context, written item.Action) error {
 		f.blocks = append(f.blocks, f.block(a.ItemID, result))
 	}
 	return nil
+}
+
+// absent names what the id of knowledge is made of and is not there, where it is no id without
+// that: what a thread is not given it need not read.
+func (f *firing) absent(written, filled item.Action) string {
+	if f.event.Kind() != KindContext || f.hook.Required || written.ItemType != string(item.Knowledge) || item.CheckID(filled.ItemID) == nil {
+		return ""
+	}
+	_, missing := expr.ExpandText(written.ItemID, f.data)
+	return strings.Join(missing, ", ")
 }
 
 // allowed checks what only the filled in action can tell.

@@ -265,4 +265,9 @@ func TestFormsInUse(t *testing.T) {
 	if _, err := s.Context(t.Context(), hook.EventThreadContinued, data); err != nil || s.called() != "agent/threads/a/a-1" {
 		t.Errorf("%v, called %s", err, s.called())
 	}
+	s = newScene(set) // resumed: nobody has written a summary
+	if _, err := s.Context(t.Context(), hook.EventThreadContinued, map[string]any{"inputs": map[string]any{}}); err != nil || s.called() != "" ||
+		len(s.fired) != 1 || s.fired[0].Error != "" || !strings.Contains(s.fired[0].Result, "left out, as there is no inputs.previous_summary_id") {
+		t.Errorf("%v, called %s, fired %+v", err, s.called(), s.fired)
+	}
 }

@@ -82,15 +82,32 @@ func ParseValue(typ, text string) (any, error) {
 		if list, ok := v.([]any); ok && err == nil {
 			return list, nil
 		}
-		return nil, fmt.Errorf("%q is not a JSON array", Shown(text))
+		return nil, notJSON("array", err)
 	case TypeObject:
 		v, err := parseJSON(trimmed)
 		if object, ok := v.(map[string]any); ok && err == nil {
 			return object, nil
 		}
-		return nil, fmt.Errorf("%q is not a JSON object", Shown(text))
+		return nil, notJSON("object", err)
 	}
 	return nil, fmt.Errorf("type %q is unknown; use one of %s", Shown(typ), strings.Join(Types(), ", "))
+}
+
+// notJSON says where a text is no JSON, and not what stands there: it may be a stranger's. Err
+// is nil where it is JSON of another type.
+func notJSON(what string, err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return fmt.Errorf("it is JSON, but not an %s", what)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not a JSON %s: %s, at byte %d", what, syntax, syntax.Offset)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("it is not a JSON %s: it is empty", what)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("it is not a JSON %s: it ends too early", what)
+	}
+	return fmt.Errorf("it is not a JSON %s: %w", what, err)
 }
 
 // parseJSON reads text as exactly one JSON value.

@@ -112,3 +112,20 @@ func TestClip(t *testing.T) {
 		}
 	})
 }
+
+// What is no JSON is told by where it breaks off, which shows nothing of a stranger's text.
+func TestParseValueSaysWhere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ typ, text, want string }{
+		{item.TypeObject, "{a:1}", "it is not a JSON object: invalid character 'a' looking for beginning of object key string, at byte 2"},
+		{item.TypeArray, "[1] [2]", "it is not a JSON array: text after the JSON value"},
+		{item.TypeObject, "[]", "it is JSON, but not an object"},
+		{item.TypeArray, `{"a": 1}`, "it is JSON, but not an array"},
+		{item.TypeObject, " ", "it is not a JSON object: it is empty"},
+		{item.TypeObject, `{"a": `, "it is not a JSON object: it ends too early"},
+	} {
+		if _, err := item.ParseValue(c.typ, c.text); err == nil || err.Error() != c.want {
+			t.Errorf("%s %q: %v; want %s", c.typ, c.text, err, c.want)
+		}
+	}
+}

@@ -38,6 +38,8 @@ type SignedItem struct {
 	// May are the capabilities of an item of another program, which its file has in
 	// other words.
 	May []string `json:"may,omitempty" jsonschema:"what an item of another program may do"`
+	// Notes say what will not work as it is written.
+	Notes []string `json:"notes,omitempty" jsonschema:"what will not work as it is written"`
 }
 
 // UnsignedItem is an item that was left as it was.
@@ -75,50 +77,54 @@ func (a *Actions) sign(ctx context.Context, c Caller, r SignRequest) (*SignResul
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		may, err := a.signOne(c, e, key, r.Acknowledge)
-		result.note(e, err, may...)
+		told, err := a.signOne(c, e, key, r.Acknowledge)
+		if result.note(e, err); err == nil {
+			last := &result.Signed[len(result.Signed)-1]
+			last.May, last.Notes = told.May, told.Notes
+		}
 	}
 	result.Success = len(result.Failed) == 0
 	return result, nil
 }
 
 // note adds what came of signing an entry.
-func (r *SignResult) note(e resolve.Entry, err error, may ...string) {
+func (r *SignResult) note(e resolve.Entry, err error) {
 	if err == nil {
-		r.Signed = append(r.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path, May: may})
+		r.Signed = append(r.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path})
 		return
 	}
 	f := Fault(err)
 	r.Failed = append(r.Failed, UnsignedItem{Item: e.ID, Type: e.Kind, Error: f.Message, Details: f.Details})
 }
 
-// signOne signs the file of an entry for a caller who may.
-func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key, accepted []string) (may []string, err error) {
+// signOne signs the file of an entry for a caller who may, and says what is told of it.
+func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key, accepted []string) (told SignedItem, err error) {
 	if e.Kind != "" { // threads do not get to sign settings, see [Actions.filesToSign]
 		if err := permit(c, capability("sign", e.Kind, e.ID)); err != nil {
-			return nil, err
+			return told, err
 		}
 	}
 	switch {
 	case e.Folder != "":
-		return a.signForeign(e, key, accepted)
+		told.May, err = a.signForeign(e, key, accepted)
+		return told, err
 	case len(accepted) > 0:
-		return nil, tool.Faultf(tool.CodeUnsupported, "%s accepts risks by itself, with <acknowledge> in its <permissions>", e.ID)
+		return told, tool.Faultf(tool.CodeUnsupported, "%s accepts risks by itself, with <acknowledge> in its <permissions>", e.ID)
 	}
-	if err := a.examine(e); err != nil {
-		return nil, err
+	if told.Notes, err = a.examine(e); err != nil {
+		return told, err
 	}
-	return nil, a.signFile(e, key, func([]byte) error { return nil })
+	return told, a.signFile(e, key, func([]byte) error { return nil })
 }
 
-// examine refuses a tool that can never be run as it is written.
-func (a *Actions) examine(e resolve.Entry) error {
+// examine refuses a tool that can never be run as it is written, and notes what else is wrong.
+func (a *Actions) examine(e resolve.Entry) (notes []string, err error) {
 	if e.Kind != item.Tool || a.Executor == nil {
-		return nil
+		return nil, nil
 	}
 	found, err := a.Resolver.In(e.Space).Find(e.Kind, e.ID)
 	if err != nil || found.Path != e.Path {
-		return nil //nolint:nilerr // whoever reads the file says what is wrong with it
+		return nil, nil //nolint:nilerr // whoever reads the file says what is wrong with it
 	}
 	return a.Executor.Examine(found)
 }

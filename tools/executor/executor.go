@@ -137,19 +137,24 @@ func (e *Executor) Of(found *resolve.Found) (*Tool, error) {
 }
 
 // Examine refuses an item that can never be run as it is written, for whoever is about to
-// sign it. What its chain leads to need not be signed, and what it needs not be there.
-func (e *Executor) Examine(found *resolve.Found) error {
+// sign it. What its chain leads to need not be signed, and what it needs not be there. Notes
+// are those of a [Tool].
+func (e *Executor) Examine(found *resolve.Found) (notes []string, err error) {
 	if e.chains == nil {
-		return nil
+		return nil, nil
 	}
+	var t *Tool
 	c, err := e.chains.Examine(found)
 	if err == nil {
-		_, err = e.ofChain(c)
+		t, err = e.ofChain(c)
 	}
 	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeInvalidItem {
-		return err
+		return nil, err
 	}
-	return nil
+	if t == nil {
+		return nil, nil
+	}
+	return t.Notes, nil
 }
 
 // warningsOfTool is how many warnings of a chain are about the tool itself, which

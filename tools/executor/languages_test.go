@@ -302,7 +302,8 @@ func TestYAMLToolsThatNameNothingToRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.refused(b.Examine(found), c.code, c.part)
+			_, err = b.Examine(found)
+			b.refused(err, c.code, c.part)
 		})
 	}
 }

@@ -173,7 +173,8 @@ const (
 	StopToolUse   StopReason = "tool_use"
 	StopMaxTokens StopReason = "max_tokens"
 	StopRefusal   StopReason = "refusal"
-	StopOther     StopReason = "other"
+	StopFailed    StopReason = "failed" // the vendor has broken the answer off
+	StopOther     StopReason = "other"  // nobody knows whether the answer is whole
 )
 
 // Response is a whole answer.
@@ -181,6 +182,7 @@ type Response struct {
 	Model      string // as the provider reports it
 	Blocks     []Block
 	StopReason StopReason
+	StopWord   string // the vendor's own word, where StopReason says less
 	Usage      Usage
 	// Warnings say what of the request was left out, because the provider refused it.
 	Warnings []string

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -94,6 +95,9 @@ func (r *run) finishOrNudge(ctx context.Context, a llm.Response) (*ended, error)
 	done := &ended{result: text}
 	if lacking != "" {
 		done.warnings = []string{lacking}
+	}
+	if a.StopReason == llm.StopOther && a.StopWord != "" {
+		done.warnings = append(done.warnings, fmt.Sprintf("the last answer may be cut: the provider ended it with %q", a.StopWord))
 	}
 	return done, nil
 }

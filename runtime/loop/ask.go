@@ -236,7 +236,7 @@ func (r *run) take(c *call) error {
 	r.conversation.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
 	r.conversation.reported(a.Usage)
 	err := r.Transcript.Append(thread.EventCognitionOut, transcript.CognitionOut{
-		Turn: r.cost.Turns, Model: a.Model, Blocks: a.Blocks, StopReason: a.StopReason, Usage: a.Usage,
+		Turn: r.cost.Turns, Model: a.Model, Blocks: a.Blocks, StopReason: a.StopReason, StopWord: a.StopWord, Usage: a.Usage,
 		Spend: r.model.choice.Model.Price.Cost(a.Usage), Took: c.took,
 	})
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 const (
 	typeRefusal = "refusal"
 	typeEmpty   = "empty_answer"
+	// typeFailed: the provider has broken the answer off, in its own word for why.
+	typeFailed = "failed_answer"
 	// typeAbsurdUsage: more tokens are reported than the call can have used.
 	typeAbsurdUsage = "absurd_usage"
 )
@@ -22,7 +24,7 @@ const (
 type failure struct {
 	err     error         // for people
 	api     *llm.APIError // what is classified
-	reply   bool          // it is an answer, which can be let through
+	reply   bool          // it is an answer
 	rule    config.ErrorPattern
 	call    *call
 	attempt int // in a row, of this model, from 1
@@ -43,8 +45,10 @@ func (r *run) failureOf(c *call) (*failure, error) {
 		f.api = api
 	case c.answer.StopReason == llm.StopRefusal:
 		f.setAnswer(refused(c.answer), typeRefusal)
+	case c.answer.StopReason == llm.StopFailed:
+		f.setAnswer(inWord(errFailed, c.answer), typeFailed)
 	case r.saysNothing(c.answer):
-		f.setAnswer(errEmpty, typeEmpty)
+		f.setAnswer(inWord(errEmpty, c.answer), typeEmpty)
 	default:
 		return nil, nil
 	}
@@ -59,8 +63,12 @@ func (r *run) failureOf(c *call) (*failure, error) {
 // setAnswer makes an answer a failure. Its turn has been counted.
 func (f *failure) setAnswer(err error, typ string) {
 	f.reply, f.err, f.turn = true, err, f.turn-1
-	f.api = &llm.APIError{Status: http.StatusOK, Type: typ, Message: err.Error()}
+	f.api = &llm.APIError{Status: http.StatusOK, Type: typ, Code: f.call.answer.StopWord, Message: err.Error()}
 }
+
+// stands reports whether the failure is an answer that can be let through. One that the
+// provider has broken off is never taken for an answer.
+func (f *failure) stands() bool { return f.reply && f.api.Type != typeFailed }
 
 // saying is the failure in other words, unless there are none.
 func (f *failure) saying(words string) *failure {

@@ -63,6 +63,7 @@ func TestShippedClassification(t *testing.T) {
 		"filtered":               {failed{Status: 400, Code: "content_filter", Message: "The response was filtered"}, config.CategoryRefusal, false},
 		"refusal":                {failed{Status: 200, Type: typeRefusal}, config.CategoryRefusal, false},
 		"empty answer":           {failed{Status: 200, Type: typeEmpty}, config.CategoryEmpty, false},
+		"failed answer":          {failed{Status: 200, Type: typeFailed, Code: "network_error"}, config.CategoryTransient, true},
 		"bad request":            {failed{Status: 400, Message: "timeout must be positive"}, config.CategoryPermanent, false},
 		"bad request in stream":  {failed{Status: 400, MidStream: true}, config.CategoryPermanent, false},
 		"unknown model":          {failed{Status: 404, Type: "not_found_error"}, config.CategoryPermanent, false},

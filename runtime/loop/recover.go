@@ -22,8 +22,12 @@ const maxFailures = 3
 // after all but the last.
 const maxEmpty = 2
 
-// errEmpty is the end of a thread whose model has nothing to say.
-var errEmpty = errors.New("the model gave an empty answer")
+var (
+	// errEmpty is the end of a thread whose model has nothing to say.
+	errEmpty = errors.New("the model gave an empty answer")
+	// errFailed is the end of a thread whose provider breaks its answers off.
+	errFailed = errors.New("the provider broke the answer off")
+)
 
 // recovery is what is known of the failures of a thread's model, and the ways
 // to deal with them.
@@ -145,12 +149,18 @@ func (r *run) ruleOn(ctx context.Context, f *failure) (hookDecision, error) {
 // withoutRepeat is what remains when the model is not asked again: to take an
 // answer as it is, to ask the other model, or to end the thread.
 func (r *run) withoutRepeat(ctx context.Context, f *failure, note string) (again bool, err error) {
-	if f.reply {
+	switch {
+	case f.stands():
 		return false, r.letThrough(f)
+	case f.reply && r.cost.Turns >= r.meta.Limits.Turns:
+		return false, r.giveUp(f, "no turn is left")
 	}
 	turned, why, err := r.fallBack(ctx, f)
-	if turned || err != nil {
-		return turned, err
+	if turned && err == nil {
+		return true, r.endTurnOf(f)
+	}
+	if err != nil {
+		return false, err
 	}
 	if f.rule.Category == config.CategoryContext {
 		return false, &fullError{r.giveUp(f, why)}
@@ -202,7 +212,7 @@ func (r *run) saysNothing(a llm.Response) bool {
 // giveUp is the end of the thread.
 func (r *run) giveUp(f *failure, note string) error {
 	return &callError{
-		failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried, note: note, passing: f.rule.Retryable && !f.reply,
+		failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried, note: note, passing: f.rule.Retryable && !f.stands(),
 	}
 }
 
@@ -254,13 +264,19 @@ func (r *run) askAgain(ctx context.Context, f *failure, wait time.Duration) erro
 	if err != nil {
 		return err
 	}
-	if f.reply { // it was a turn, whose end nobody else puts on disk
-		if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
-			return err
-		}
+	if err := r.endTurnOf(f); err != nil {
+		return err
 	}
 	r.recovery.tried[len(r.recovery.tried)-1].waited += wait
 	return r.recovery.pause(ctx, wait)
+}
+
+// endTurnOf puts the end of a turn on disk whose answer is thrown away: nobody else does.
+func (r *run) endTurnOf(f *failure) error {
+	if !f.reply {
+		return nil
+	}
+	return r.checkpoint(r.Transcript.Checkpoint)
 }
 
 // pause waits, unless ctx ends first.
@@ -303,10 +319,20 @@ func apiError(err error) (*llm.APIError, bool) {
 	return api, ok
 }
 
-// refused is the end of a thread whose model declines the task, in its words.
+// refused is the end of a thread whose model, or a filter of its provider's, declines
+// the task, in its words.
 func refused(a llm.Response) error {
+	err := inWord(errRefused, a)
 	if words := strings.TrimSpace(llm.TextOf(a.Blocks)); words != "" {
-		return fmt.Errorf("%w: %s", errRefused, words)
+		return fmt.Errorf("%w: %s", err, words)
 	}
-	return fmt.Errorf("%w, without a word", errRefused)
+	return fmt.Errorf("%w, without a word", err)
+}
+
+// inWord is err with the vendor's word for why the answer ended, where that says more.
+func inWord(err error, a llm.Response) error {
+	if a.StopWord == "" {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, a.StopWord)
 }

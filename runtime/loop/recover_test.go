@@ -101,7 +101,7 @@ func TestProviderTrouble(t *testing.T) {
 		"too large":           {turn: "error: {status: 413, type: request_too_large, message: too many bytes}", code: "context_full", says: "too many bytes.*split the task", categories: "context"},
 		"too large, by proxy": {turn: "raw: {status: 413, headers: {content-type: text/html}, body: '<html><title>413 Request Entity Too Large</title>'}", code: "context_full", says: "web page titled", categories: "context"},
 		"filtered":            {turn: "error: {status: 400, type: content_filter, code: content_filter, message: not this}", code: "provider_refusal", says: "not this", categories: "refusal"},
-		"refusal":             {turn: "text: I will not., stop_reason: refusal", code: "model_refused", says: "refused: I will not", categories: "refusal"},
+		"refusal":             {turn: "text: I will not., stop_reason: refusal", code: "model_refused", says: `refused( \(content_filter\))?: I will not`, categories: "refusal"},
 		"silent refusal":      {turn: "text: '', stop_reason: refusal", code: "model_refused", says: "without a word", categories: "refusal"},
 		"nothing to say":      {turn: "text: ''", code: "provider_empty", says: "empty answer; it was reminded", categories: "empty*2"},
 		"reasoning alone":     {turn: "reasoning: hm", code: "provider_empty", says: "empty answer", categories: "empty*2"},

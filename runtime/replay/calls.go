@@ -15,6 +15,7 @@ import (
 const (
 	typeRefusal = "refusal"
 	typeEmpty   = "empty_answer"
+	typeFailed  = "failed_answer"
 )
 
 // callsOf are the calls of the model that a transcript has, failed ones too.
@@ -57,7 +58,7 @@ func (c *callReader) add(e thread.Event) error {
 			c.calls, c.reply = c.calls[:len(c.calls)-1], false
 		}
 		c.calls = append(c.calls, recorded.Call{Turn: p.Turn, At: e.Timestamp, Answer: llm.Response{
-			Model: p.Model, Blocks: p.Blocks, StopReason: p.StopReason, Usage: p.Usage,
+			Model: p.Model, Blocks: p.Blocks, StopReason: p.StopReason, StopWord: p.StopWord, Usage: p.Usage,
 		}})
 	}
 	return nil
@@ -68,9 +69,11 @@ func (c *callReader) fail(e thread.Event, p transcript.ErrorClassified) {
 	call := recorded.Call{Turn: p.Turn, At: e.Timestamp}
 	switch p.Type {
 	case typeRefusal:
-		call.Answer.StopReason, c.reply = llm.StopRefusal, true
+		call.Answer.StopReason, call.Answer.StopWord, c.reply = llm.StopRefusal, p.Code, true
 	case typeEmpty:
-		call.Answer.StopReason, c.reply = llm.StopEnd, true
+		call.Answer.StopReason, call.Answer.StopWord, c.reply = llm.StopEnd, p.Code, true
+	case typeFailed:
+		call.Answer.StopReason, call.Answer.StopWord = llm.StopFailed, p.Code
 	default:
 		call.Failure = &llm.APIError{Status: p.Status, Type: p.Type, Code: p.Code, MidStream: true}
 		call.Failure.Message = strings.TrimPrefix(p.Message, call.Failure.Error())

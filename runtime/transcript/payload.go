@@ -128,6 +128,7 @@ type CognitionOut struct {
 	Model      string         `json:"model,omitempty"`
 	Blocks     Blocks         `json:"blocks"`
 	StopReason llm.StopReason `json:"stop_reason"`
+	StopWord   string         `json:"stop_word,omitempty"` // the vendor's, where the reason says less
 	Usage      llm.Usage      `json:"usage"`
 	Spend      thread.Micros  `json:"spend"` // of this call
 	Took

@@ -156,7 +156,8 @@ func (a *answer) partial() llm.Response {
 }
 
 func (a *answer) response() llm.Response {
-	out := llm.Response{Model: a.model, StopReason: stopReason(a.stop), Usage: a.metered()}
+	out := llm.Response{Model: a.model, Usage: a.metered()}
+	out.StopReason, out.StopWord = stopReason(a.stop)
 	for _, b := range a.blocks {
 		b.Text, b.Signature = string(b.said), string(b.signed)
 		switch {
@@ -173,19 +174,12 @@ func (a *answer) response() llm.Response {
 	return out
 }
 
-// stopReason maps the vendor's reasons.
-func stopReason(reason sdk.StopReason) llm.StopReason {
-	switch reason {
-	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
-		return llm.StopEnd
-	case sdk.StopReasonToolUse:
-		return llm.StopToolUse
-	case sdk.StopReasonMaxTokens, "model_context_window_exceeded":
-		return llm.StopMaxTokens
-	case sdk.StopReasonRefusal:
-		return llm.StopRefusal
-	case sdk.StopReasonPauseTurn: // belongs to server tools, which are never offered
-		return llm.StopOther
+// stopReason is why the model stopped, with the vendor's word for it. Servers of
+// others that speak this protocol have other words too. "pause_turn" belongs to tools
+// of the server's, which are never offered.
+func stopReason(word sdk.StopReason) (llm.StopReason, string) {
+	if word == sdk.StopReasonToolUse {
+		return llm.StopToolUse, ""
 	}
-	return llm.StopOther
+	return wire.Stop(string(word))
 }

@@ -168,8 +168,12 @@ turns:
 func (s suite) stopReasons(t *testing.T) {
 	for _, want := range []llm.StopReason{llm.StopEnd, llm.StopMaxTokens, llm.StopRefusal, llm.StopOther} {
 		b := s.start(t, "turns: [{text: x, stop_reason: "+string(want)+"}]")
-		if resp, _ := b.stream(t, ask("hi")); resp.StopReason != want {
+		resp, _ := b.stream(t, ask("hi"))
+		if resp.StopReason != want {
 			t.Errorf("stop reason %q, want %q", resp.StopReason, want)
+		}
+		if want == llm.StopOther && resp.StopWord == "" {
+			t.Error("the vendor's word is lost")
 		}
 	}
 }

@@ -228,7 +228,8 @@ func (a *answer) partial() llm.Response {
 }
 
 func (a *answer) response() llm.Response {
-	out := llm.Response{Model: a.model, StopReason: a.stopReason(), Usage: a.usage}
+	out := llm.Response{Model: a.model, Usage: a.usage}
+	out.StopReason, out.StopWord = a.stopReason()
 	if len(a.reasoning)+len(a.details) > 0 {
 		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning), Signature: a.details.signature()})
 	}
@@ -248,22 +249,17 @@ func (a *answer) response() llm.Response {
 	return out
 }
 
-// stopReason maps the vendor's reasons. Several providers say "stop" after tool
-// calls too.
-func (a *answer) stopReason() llm.StopReason {
-	switch a.stop {
-	case "length":
-		return llm.StopMaxTokens
-	case "content_filter":
-		return llm.StopRefusal
-	case "stop", "tool_calls", "function_call":
-		if a.refused {
-			return llm.StopRefusal
-		}
-		if len(a.calls) > 0 {
-			return llm.StopToolUse
-		}
-		return llm.StopEnd
+// stopReason is why the model stopped, with the vendor's word for it. Several
+// providers say "stop" after tool calls too.
+func (a *answer) stopReason() (reason llm.StopReason, word string) {
+	reason, word = wire.Stop(a.stop)
+	switch {
+	case reason != llm.StopEnd:
+		return reason, word
+	case a.refused:
+		return llm.StopRefusal, ""
+	case len(a.calls) > 0:
+		return llm.StopToolUse, ""
 	}
-	return llm.StopOther
+	return llm.StopEnd, ""
 }

@@ -72,6 +72,14 @@ func TestDialects(t *testing.T) {
 			`[{"type":"text","text":"c"}] end`},
 		{"another answer beside it", `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}` + "\n\n" + delta(`{"content":"c"}`, `"stop"`) + done,
 			`[{"type":"text","text":"c"}] end`},
+		{"an end in Google's words", delta(`{"content":"c"}`, `"STOP"`) + done, `[{"type":"text","text":"c"}] end`},
+		{"a filter, in Google's words", delta(`{"content":"c"}`, `"content_filter: RECITATION"`) + done,
+			`[{"type":"text","text":"c"}] refusal content_filter: RECITATION`},
+		{"a call that could not be read", delta(`{}`, `"function_call_filter: MALFORMED_FUNCTION_CALL"`) + done,
+			`null failed function_call_filter: MALFORMED_FUNCTION_CALL`},
+		{"broken off with a call", delta(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `"insufficient_system_resource"`) + done,
+			`[{"type":"tool_use","tool_call_id":"a","tool_name":"f","input":{}}] failed insufficient_system_resource`},
+		{"a word that is new", delta(`{"content":"c"}`, `"whatever"`) + done, `[{"type":"text","text":"c"}] other whatever`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +91,7 @@ func TestDialects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := fmt.Sprintf("%s %s", blocks, resp.StopReason); got != test.want {
+			if got := strings.TrimSpace(fmt.Sprintf("%s %s %s", blocks, resp.StopReason, resp.StopWord)); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})

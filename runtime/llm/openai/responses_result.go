@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
 // betweenParts stands between the parts of a text.
@@ -46,7 +47,8 @@ func (a *responseAnswer) partial() llm.Response {
 }
 
 func (a *responseAnswer) response() llm.Response {
-	out := llm.Response{Model: a.body.Model, StopReason: a.stopReason(), Usage: a.usage}
+	out := llm.Response{Model: a.body.Model, Usage: a.usage}
+	out.StopReason, out.StopWord = a.stopReason()
 	for n, item := range a.items {
 		switch text := item.text(); {
 		case item.Type == itemReasoning:
@@ -86,23 +88,27 @@ func (r receivedItem) signature() string {
 	return string(encoded)
 }
 
-// stopReason maps the vendor's status and reason.
-func (a *responseAnswer) stopReason() llm.StopReason {
+// stopReason is why the model stopped, with the vendor's word for it.
+func (a *responseAnswer) stopReason() (reason llm.StopReason, word string) {
 	calls := slices.ContainsFunc(a.items, func(i receivedItem) bool { return i.Type == itemCall })
 	refused := a.refused || slices.ContainsFunc(a.items, func(i receivedItem) bool {
 		return slices.ContainsFunc(i.Content, func(p contentPart) bool { return p.Type == "refusal" })
 	})
-	switch {
-	case a.body.Status == "incomplete" && a.body.Incomplete.Reason == "max_output_tokens":
-		return llm.StopMaxTokens
-	case a.body.Status == "incomplete" && a.body.Incomplete.Reason == "content_filter", refused:
-		return llm.StopRefusal
-	case a.body.Status != "completed" && a.body.Status != "":
-		return llm.StopOther
-	case calls:
-		return llm.StopToolUse
+	broken := a.body.Status != "completed" && a.body.Status != ""
+	if broken {
+		reason, word = wire.Stop(cmp.Or(a.body.Incomplete.Reason, a.body.Status))
 	}
-	return llm.StopEnd
+	switch {
+	case broken && reason != llm.StopEnd && reason != llm.StopOther:
+		return reason, word
+	case refused:
+		return llm.StopRefusal, ""
+	case broken:
+		return llm.StopOther, word
+	case calls:
+		return llm.StopToolUse, ""
+	}
+	return llm.StopEnd, ""
 }
 
 // responseUsage reads what the provider says: the names differ from those of Chat

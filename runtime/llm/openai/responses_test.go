@@ -82,6 +82,12 @@ func TestResponsesDialects(t *testing.T) {
 			`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"x\":"}`,
 			`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`},
 			`tool_use {"x": max_tokens`},
+		{"a filter, in Google's words", []string{`{"type":"response.output_text.delta","delta":"c"}`,
+			`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"SAFETY"}}}`},
+			`[{"type":"text","text":"c"}] refusal SAFETY`},
+		{"a reason that is new", []string{`{"type":"response.output_text.delta","delta":"c"}`,
+			`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"whatever"}}}`},
+			`[{"type":"text","text":"c"}] other whatever`},
 		{"new kinds of event and of item", []string{`{"type":"response.shiny.delta","delta":{"a":1},"output_index":"x"}`,
 			itemDone(0, `{"type":"web_search_call","action":{"x":1}}`), `{"type":"response.output_text.delta","output_index":1,"delta":"c"}`, completed},
 			`[{"type":"text","text":"c"}] end`},
@@ -100,7 +106,7 @@ func TestResponsesDialects(t *testing.T) {
 				b := resp.Blocks[0]
 				blocks = fmt.Appendf(nil, "%s %s", b.Type, b.Input)
 			}
-			if got := fmt.Sprintf("%s %s", blocks, resp.StopReason); got != test.want {
+			if got := strings.TrimSpace(fmt.Sprintf("%s %s %s", blocks, resp.StopReason, resp.StopWord)); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})

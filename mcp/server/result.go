@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/rye-mcp/rye-mcp/tools/picture"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -25,18 +26,19 @@ func (s *Server) success(ctx context.Context, name string, fits outputCheck, out
 		return s.failure(ctx, name, fits, tool.Faultf(tool.CodeInternal,
 			"%s was carried out, but its result cannot be written as JSON", name))
 	}
-	result := toolResult(s.shaped(ctx, data, out), tool.Failed(out))
-	result.Content = append(result.Content, images(out)...)
+	pictures, others := sortAttachments(tool.AttachmentsOf(out))
+	result := toolResult(s.shaped(ctx, data, out, others), tool.Failed(out))
+	result.Content = append(result.Content, pictures...)
 	return result
 }
 
 // shaped is an answer as it is sent: what was told before is left out, and it has
 // the room that the call gives it.
-func (s *Server) shaped(ctx context.Context, data []byte, result any) []byte {
+func (s *Server) shaped(ctx context.Context, data []byte, result any, beside []attachment) []byte {
 	a := answeringFrom(ctx)
 	data = s.withReach(withNews(ctx, a, s.notices.tell(a.notices, bytes.TrimSpace(data)), result))
 	f := fitter{room: a.room, result: result, kept: &s.kept, calls: s.calls()}
-	return f.fit(s.withAttachments(data, result))
+	return f.fit(withAttachments(data, s.readable(beside)))
 }
 
 // newsMember has what became of the client's threads since it was told last.
@@ -69,23 +71,25 @@ type attachment struct {
 	Name      string `json:"name"`
 	MediaType string `json:"media_type"`
 	Bytes     int    `json:"bytes"`
-	Read      string `json:"read,omitempty"` // the call that reads all of it
+	NotShown  string `json:"not_shown,omitempty"` // why an image is not content of its own
+	Read      string `json:"read,omitempty"`      // the call that reads all of it
+
+	data []byte
+}
+
+// readable says of attachments that are text how they are read.
+func (s *Server) readable(all []attachment) []attachment {
+	for i, a := range all {
+		if utf8.Valid(a.data) {
+			all[i].Read = s.calls().kept(s.kept.put(string(a.data)), 0)
+		}
+	}
+	return all
 }
 
 // withAttachments adds what a tool returned beside its result, such as the whole of
 // an output of which the result has an excerpt. Images are content of their own.
-func (s *Server) withAttachments(data []byte, result any) []byte {
-	var all []attachment
-	for _, a := range tool.AttachmentsOf(result) {
-		if a.IsImage() {
-			continue
-		}
-		said := attachment{Name: a.Name, MediaType: a.MediaType, Bytes: len(a.Data)}
-		if utf8.Valid(a.Data) {
-			said.Read = s.calls().kept(s.kept.put(string(a.Data)), 0)
-		}
-		all = append(all, said)
-	}
+func withAttachments(data []byte, all []attachment) []byte {
 	if len(all) == 0 {
 		return data
 	}
@@ -101,16 +105,26 @@ func (s *Server) withAttachments(data []byte, result any) []byte {
 	return top.JSON()
 }
 
-// images are what a result shows, in the protocol's form. A client passes them on
-// or not; what the result says about them is in its text.
-func images(out any) []mcp.Content {
-	var all []mcp.Content
-	for _, a := range tool.AttachmentsOf(out) {
-		if a.IsImage() {
-			all = append(all, mcp.NewImageContent(base64.StdEncoding.EncodeToString(a.Data), a.MediaType))
+// sortAttachments tells what a result shows, in the protocol's form, from what is only named. A
+// client passes pictures on or not; what the result says about them is in its text. An
+// image that providers refuse would end the conversation of the client's model.
+func sortAttachments(attachments []tool.Attachment) (pictures []mcp.Content, others []attachment) {
+	for _, a := range attachments {
+		p, err := picture.Info{MediaType: a.MediaType}, error(nil)
+		if !a.Picture {
+			p, err = picture.Check(a.Data)
 		}
+		if err == nil {
+			pictures = append(pictures, mcp.NewImageContent(base64.StdEncoding.EncodeToString(a.Data), p.MediaType))
+			continue
+		}
+		said := attachment{Name: a.Name, MediaType: a.MediaType, Bytes: len(a.Data), data: a.Data}
+		if unfit, is := errors.AsType[*picture.UnfitError](err); is {
+			said.NotShown = unfit.Error()
+		}
+		others = append(others, said)
 	}
-	return all
+	return pictures, others
 }
 
 // failure is the result of a call that did not work: the one place where
@@ -120,7 +134,7 @@ func (s *Server) failure(ctx context.Context, name string, fits outputCheck, err
 	if r := requestFrom(ctx); r != nil {
 		r.failed(string(fault.Code))
 	}
-	return toolResult(s.shaped(ctx, encodeFault(fits, fault), nil), true)
+	return toolResult(s.shaped(ctx, encodeFault(fits, fault), nil, nil), true)
 }
 
 func toolResult(data []byte, isError bool) *mcp.CallToolResult {

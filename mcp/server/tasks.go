@@ -9,6 +9,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // tasksExtension is the name under which clients and servers declare tasks (SEP-2663).
@@ -226,7 +227,8 @@ func (s *Server) detailed(ctx context.Context, t Task) (*taskResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		result.Outcome = plain(toolResult(s.shaped(ctx, data, t.Result), t.IsError))
+		_, others := sortAttachments(tool.AttachmentsOf(t.Result))
+		result.Outcome = plain(toolResult(s.shaped(ctx, data, t.Result, others), t.IsError))
 	case TaskFailed:
 		result.Error = s.rpcErrorOf(ctx, "tasks/get", t.Err)
 	case TaskWorking, TaskCancelled:

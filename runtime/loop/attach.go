@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
+	"github.com/rye-mcp/rye-mcp/tools/picture"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -44,7 +46,11 @@ func (g *gallery) admit(size int) bool {
 func (r *run) attach(attachments []tool.Attachment) (notes string, images []llm.Image) {
 	var b strings.Builder
 	for _, a := range attachments {
-		note, image := r.attachOne(a)
+		picture, err := pictureIn(a)
+		if err == nil {
+			a.MediaType = picture.MediaType
+		}
+		note, image := r.attachOne(a, err)
 		fmt.Fprintf(&b, "\n[%s: %d bytes, %s; %s]", a.Name, len(a.Data), a.MediaType, note)
 		if image != nil {
 			images = append(images, *image)
@@ -53,11 +59,24 @@ func (r *run) attach(attachments []tool.Attachment) (notes string, images []llm.
 	return b.String(), images
 }
 
-func (r *run) attachOne(a tool.Attachment) (note string, image *llm.Image) {
+// pictureIn is the image that an attachment is. The error says why no model is shown it:
+// one that the provider refuses would end the thread, and every resume of it.
+func pictureIn(a tool.Attachment) (picture.Info, error) {
+	if a.Picture {
+		return picture.Info{MediaType: a.MediaType}, nil
+	}
+	return picture.Check(a.Data)
+}
+
+// attachOne keeps one attachment; unfit says why it is no image to be shown.
+func (r *run) attachOne(a tool.Attachment, unfit error) (note string, image *llm.Image) {
+	refused, isImage := errors.AsType[*picture.UnfitError](unfit)
 	switch {
-	case !a.IsImage() && guard.IsBinary(a.Data):
+	case isImage:
+		return fmt.Sprintf("not shown, for %s; %s", refused, r.keptBinary(a.Data)), nil
+	case unfit != nil && guard.IsBinary(a.Data):
 		return r.keptBinary(a.Data), nil
-	case !a.IsImage():
+	case unfit != nil:
 		return r.kept(guard.Clean(string(a.Data))), nil
 	case !r.model.choice.Vision:
 		return "you cannot see images", nil

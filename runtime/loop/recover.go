@@ -157,7 +157,7 @@ func (r *run) withoutRepeat(ctx context.Context, f *failure, note string) (again
 	}
 	turned, why, err := r.fallBack(ctx, f)
 	if turned && err == nil {
-		return true, r.endTurnOf(f)
+		return true, f.endTurn(r)
 	}
 	if err != nil {
 		return false, err
@@ -264,15 +264,15 @@ func (r *run) askAgain(ctx context.Context, f *failure, wait time.Duration) erro
 	if err != nil {
 		return err
 	}
-	if err := r.endTurnOf(f); err != nil {
+	if err := f.endTurn(r); err != nil {
 		return err
 	}
 	r.recovery.tried[len(r.recovery.tried)-1].waited += wait
 	return r.recovery.pause(ctx, wait)
 }
 
-// endTurnOf puts the end of a turn on disk whose answer is thrown away: nobody else does.
-func (r *run) endTurnOf(f *failure) error {
+// endTurn puts the end of a turn on disk whose answer is thrown away: nobody else does.
+func (f *failure) endTurn(r *run) error {
 	if !f.reply {
 		return nil
 	}

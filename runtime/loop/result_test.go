@@ -256,7 +256,7 @@ func TestBinaryOutput(t *testing.T) {
 	}
 	kept := h.artifacts(rec.ThreadID)
 	binary := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "fine") })
-	if binary < 0 || !strings.Contains(all[binary], `"stdout":"[binary, not shown: 8 bytes, application/zip]"`) ||
+	if binary < 0 || !strings.Contains(all[binary], `"stdout":"[binary, no text: 8 bytes, application/zip]"`) ||
 		!strings.Contains(all[binary], "[stdout: 8 bytes, application/zip; not text, kept as artifact ") {
 		t.Fatalf("%q", all)
 	}
@@ -278,15 +278,15 @@ func TestBinaryOutput(t *testing.T) {
 func TestRawBytes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	shot := picture(t, 11)
+	shot := drawn(t, 11)
 	h.tools.more = []tool.Tool{gives("bytes", "\x00\x01", shot)}
 	h.script("turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_bytes}]}\n  - {match: {turn: 2}, tool_calls: [{name: test_bytes}]}\n  - {text: done}\n")
 	rec := h.run(job{})
 	got := h.results(rec.ThreadID)
-	if !strings.HasPrefix(got[0].Text, "[binary, not shown: 2 bytes, application/octet-stream]\n[the result: 2 bytes, ") || len(got[0].Images) != 0 {
+	if !strings.HasPrefix(got[0].Text, "[binary, no text: 2 bytes, application/octet-stream]\n[the result: 2 bytes, ") || len(got[0].Images) != 0 {
 		t.Errorf("%+v", got[0])
 	}
-	if !strings.HasPrefix(got[1].Text, "[binary, not shown: ") || len(got[1].Images) != 1 {
+	if !strings.HasPrefix(got[1].Text, "[binary, no text: ") || len(got[1].Images) != 1 {
 		t.Errorf("%+v", got[1])
 	}
 	kept := slices.Collect(maps.Values(h.artifacts(rec.ThreadID)))
@@ -296,8 +296,8 @@ func TestRawBytes(t *testing.T) {
 	}
 }
 
-// picture is a small image that no other test has.
-func picture(t testing.TB, width int) []byte {
+// drawn is a small image that no other test has.
+func drawn(t testing.TB, width int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 3))); err != nil {
@@ -317,7 +317,7 @@ func (s seenResult) Attachments() []tool.Attachment { return s.attachments }
 func TestImages(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
-	shot := picture(t, 17)
+	shot := drawn(t, 17)
 	for name, c := range map[string]struct {
 		api, extra, use string
 		seen            bool
@@ -407,7 +407,7 @@ func TestTooManyImages(t *testing.T) {
 	h := newHouse(t)
 	var many []tool.Attachment
 	for i := range maxImages + 2 {
-		many = append(many, tool.Attachment{Name: "shot", MediaType: "image/png", Data: picture(t, i+1)})
+		many = append(many, tool.Attachment{Name: "shot", MediaType: "image/png", Data: drawn(t, i+1)})
 	}
 	h.tools.more = []tool.Tool{gives("look", seenResult{true, many})}
 	h.script(once("{name: test_look}"))
@@ -426,7 +426,7 @@ func TestTooManyImages(t *testing.T) {
 func TestFallBackToBlindModel(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	shot := picture(t, 31)
+	shot := drawn(t, 31)
 	h.tools.more = []tool.Tool{gives("look", seenResult{true, []tool.Attachment{{Name: "a.png", MediaType: "image/png", Data: shot}}})}
 	h.provider = strings.Replace(plainProvider, "second: {", "second: {vision: false, ", 1)
 	h.script(`
@@ -462,7 +462,7 @@ func TestImagesCount(t *testing.T) {
 func TestNothingIsKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.tools.more = []tool.Tool{gives("long", strings.Repeat("x", 5000), picture(t, 5), "\x00")}
+	h.tools.more = []tool.Tool{gives("long", strings.Repeat("x", 5000), drawn(t, 5), "\x00")}
 	h.script("turns:\n  - {match: {last: done}, text: end}\n  - {match: {turn: 4}, text: end}\n  - {tool_calls: [{name: test_long}]}\n")
 	id := h.register(job{})
 	if err := os.WriteFile(h.folder(id).Artifacts(), nil, 0o600); err != nil { // where the folder would be

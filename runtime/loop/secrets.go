@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -39,6 +40,7 @@ func (r *run) maskedAttachments(list []tool.Attachment) []tool.Attachment {
 	list = slices.Clone(list)
 	for i, a := range list {
 		list[i].Name, list[i].Data = r.Secrets.Mask(a.Name), r.Secrets.MaskBytes(a.Data)
+		list[i].Picture = a.Picture && bytes.Equal(list[i].Data, a.Data)
 	}
 	return list
 }

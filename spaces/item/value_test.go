@@ -118,10 +118,10 @@ func TestParseValueSaysWhere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ typ, text, want string }{
 		{item.TypeObject, "{a:1}", "it is not a JSON object: invalid character 'a' looking for beginning of object key string, at byte 2"},
-		{item.TypeArray, "[1] [2]", "it is not a JSON array: text after the JSON value"},
+		{item.TypeArray, "[1] [2]", "it is not a JSON array: more than one value"},
 		{item.TypeObject, "[]", "it is JSON, but not an object"},
 		{item.TypeArray, `{"a": 1}`, "it is JSON, but not an array"},
-		{item.TypeObject, " ", "it is not a JSON object: it is empty"},
+		{item.TypeObject, " ", "it is not a JSON object: empty"},
 		{item.TypeObject, `{"a": `, "it is not a JSON object: it ends too early"},
 	} {
 		if _, err := item.ParseValue(c.typ, c.text); err == nil || err.Error() != c.want {

@@ -71,9 +71,12 @@ func MediaType(data []byte) string {
 	return detected
 }
 
-// Binary describes data that are not shown.
-func Binary(data []byte) string {
-	return fmt.Sprintf("[binary, not shown: %d bytes, %s]", len(data), MediaType(data))
+// Binary stands in a text for data that are none. They may be shown beside it.
+func Binary(data []byte) string { return BinaryOf(len(data), MediaType(data)) }
+
+// BinaryOf is [Binary] for data of which the size and the type are known.
+func BinaryOf(size int, mediaType string) string {
+	return fmt.Sprintf("[binary, no text: %d bytes, %s]", size, mediaType)
 }
 
 // Shorten is text within most characters: itself where it fits, else a summary

@@ -46,10 +46,10 @@ func TestBinary(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"text":                     {"ä\x1b[31m\t", "ä\x1b[31m\t"},
 		"another encoding":         {"caf\xe9 au lait", "caf\ufffd au lait"},
-		"image":                    {png, "[binary, not shown: 16 bytes, image/png]"},
-		"noise":                    {strings.Repeat("\xf8\xf9a", 10), "[binary, not shown: 30 bytes, application/octet-stream]"},
-		"in JSON":                  {`{"out":"a\u0000b"}`, `{"out":"[binary, not shown: 3 bytes, application/octet-stream]"}`},
-		"lost by whoever wrote it": {`["` + strings.Repeat("\ufffd", 9) + `"]`, `["[binary, not shown: 27 bytes, application/octet-stream]"]`},
+		"image":                    {png, "[binary, no text: 16 bytes, image/png]"},
+		"noise":                    {strings.Repeat("\xf8\xf9a", 10), "[binary, no text: 30 bytes, application/octet-stream]"},
+		"in JSON":                  {`{"out":"a\u0000b"}`, `{"out":"[binary, no text: 3 bytes, application/octet-stream]"}`},
+		"lost by whoever wrote it": {`["` + strings.Repeat("\ufffd", 9) + `"]`, `["[binary, no text: 27 bytes, application/octet-stream]"]`},
 		"JSON with a bad byte":     {"{\"a\":\"\xe9\"}", "{\"a\":\"\ufffd\"}"},
 	}
 	for name, tt := range tests {

@@ -1,7 +1,5 @@
 package tool
 
-import "strings"
-
 // Attachment is what a tool returns beside its JSON result: an image to look at,
 // or content that has no place in the result because it is too long or no text.
 // Inside a thread it is kept as an artifact; images are shown to models that can
@@ -10,10 +8,10 @@ type Attachment struct {
 	Name      string // what it is, for a model: the path of a file, stdout
 	MediaType string // for example image/png
 	Data      []byte
+	// Picture says that the data are an image that models can be shown, as
+	// picture.Check has found. False: nobody has looked yet.
+	Picture bool
 }
-
-// IsImage reports whether it is an image.
-func (a Attachment) IsImage() bool { return strings.HasPrefix(a.MediaType, "image/") }
 
 // Attacher is implemented by results that have attachments.
 type Attacher interface{ Attachments() []Attachment }

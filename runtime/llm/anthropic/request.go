@@ -147,7 +147,7 @@ func encodeTool(tool llm.Tool) (sdk.ToolParam, error) {
 // encodeBlocks leaves out what the API refuses: text without a visible
 // character, reasoning without a signature or with JSON for one (another vendor's), and reasoning that nothing follows, with which an answer that was cut off ends.
 func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
-	var out []sdk.ContentBlockParamUnion
+	var out, behind []sdk.ContentBlockParamUnion
 	for _, block := range blocks {
 		switch block.Type {
 		case llm.TextBlock:
@@ -164,12 +164,14 @@ func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 			out = append(out, sdk.NewToolUseBlock(block.ToolCallID, wire.SentBack(block.Input), block.ToolName))
 		case llm.ToolResultBlock:
 			out = append(out, encodeResult(block))
-		case llm.ImageBlock:
-			for _, image := range block.Images {
-				out = append(out, encodeImage(image))
+			if block.IsError {
+				behind = append(behind, encodeImages(block.Images)...)
 			}
+		case llm.ImageBlock:
+			out = append(out, encodeImages(block.Images)...)
 		}
 	}
+	out = append(out, behind...)
 	for len(out) > 0 && isReasoning(out[len(out)-1]) {
 		out = out[:len(out)-1]
 	}
@@ -180,6 +182,8 @@ func isReasoning(block sdk.ContentBlockParamUnion) bool {
 	return block.OfThinking != nil || block.OfRedactedThinking != nil
 }
 
+// encodeResult is the result of a call. One that has failed may hold text only, so its
+// images come behind all results.
 func encodeResult(block llm.Block) sdk.ContentBlockParamUnion {
 	result := sdk.ToolResultBlockParam{ToolUseID: block.ToolCallID}
 	if block.IsError {
@@ -188,12 +192,18 @@ func encodeResult(block llm.Block) sdk.ContentBlockParamUnion {
 	if strings.TrimSpace(block.Text) != "" {
 		result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: block.Text}}}
 	}
-	for _, image := range block.Images {
-		result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfImage: encodeImage(image).OfImage})
+	if !block.IsError {
+		for _, image := range encodeImages(block.Images) {
+			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfImage: image.OfImage})
+		}
 	}
 	return sdk.ContentBlockParamUnion{OfToolResult: &result}
 }
 
-func encodeImage(image llm.Image) sdk.ContentBlockParamUnion {
-	return sdk.NewImageBlockBase64(image.MediaType, base64.StdEncoding.EncodeToString(image.Data))
+func encodeImages(images []llm.Image) []sdk.ContentBlockParamUnion {
+	out := make([]sdk.ContentBlockParamUnion, len(images))
+	for i, image := range images {
+		out[i] = sdk.NewImageBlockBase64(image.MediaType, base64.StdEncoding.EncodeToString(image.Data))
+	}
+	return out
 }

@@ -1,13 +1,14 @@
 // Package lenient asks once more, without what a provider has refused of a request
-// that the request can do without: how much to think, and what was thought in a
-// conversation that the provider takes for another one. Such refusals come before an
-// answer and cost nothing. It is a client in front of a client.
+// that the request can do without: how much to think, what was thought in a
+// conversation that the provider takes for another one, and images. Such refusals come
+// before an answer and cost nothing. It is a client in front of a client.
 //
 // Vendors sign what their models think, and newer models of Anthropic's take it back
 // only behind exactly the words, the tools and the system prompt that it came behind
 // ("Preserved thinking" in Anthropic's documentation); OpenAI takes back what it can
 // decrypt. A thread that is resumed can have other tools than before, and one that is
-// on its last turn has fewer.
+// on its last turn has fewer. An image that cannot be read is refused in every request
+// of the conversation that it is in.
 package lenient
 
 import (
@@ -17,7 +18,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
@@ -28,9 +28,7 @@ type client struct {
 
 	mu       sync.Mutex
 	noEffort bool // the model takes no word for how much to think
-	// plain are the messages with which the conversation began when what was thought in
-	// it was refused, without it; of are the same as they were given.
-	plain, of []llm.Message
+	left     omission
 }
 
 // New returns a client for one conversation.
@@ -61,22 +59,15 @@ func (c *client) without(req llm.Request) llm.Request {
 	if c.noEffort {
 		req.Effort = ""
 	}
-	if n := len(c.of); n > 0 && len(req.Messages) >= n && same(c.of[n-1], req.Messages[n-1]) {
-		req.Messages = append(c.plain[:n:n], req.Messages[n:]...)
-	}
+	req.Messages = c.left.apply(req.Messages)
 	return req
 }
 
-// same reports whether two messages are one, by the array of their blocks.
-func same(a, b llm.Message) bool {
-	return len(a.Blocks) == len(b.Blocks) && unsafe.SliceData(a.Blocks) == unsafe.SliceData(b.Blocks)
-}
-
 // concede gives up what an error says was refused, and tells so; empty when there is
-// nothing to give up. Each thing is given up once for a conversation.
+// nothing to give up.
 func (c *client) concede(req llm.Request, err error) (warning string) {
 	var refused *llm.APIError
-	if !errors.As(err, &refused) || refused.Status != http.StatusBadRequest || refused.MidStream {
+	if !errors.As(err, &refused) || !isRefusal(refused.Status) || refused.MidStream {
 		return ""
 	}
 	says := strings.ToLower(refused.Message + " " + refused.Code)
@@ -86,51 +77,30 @@ func (c *client) concede(req llm.Request, err error) (warning string) {
 	case req.Effort != "" && !c.noEffort && strings.Contains(says, "effort"):
 		c.noEffort = true
 		return fmt.Sprintf("model %s does not take effort=%q and thinks as it does by itself", req.Model, req.Effort)
-	case isAboutThoughts(says) && len(c.of) < len(req.Messages) && hasThoughts(req.Messages[len(c.of):]):
-		c.of, c.plain = req.Messages, make([]llm.Message, len(req.Messages))
-		for i, m := range req.Messages {
-			c.plain[i] = withoutThoughts(m)
-		}
+	case isAboutThoughts(says) && c.left.give(req.Messages, thoughts):
 		return fmt.Sprintf("model %s does not take back what was thought earlier in this conversation, and goes on without it", req.Model)
+	case strings.Contains(says, "image") && c.left.give(req.Messages, images):
+		return fmt.Sprintf("model %s refused an image in this conversation, and goes on without the images so far: %s", req.Model, refused.Message)
 	}
 	return ""
 }
 
+// isRefusal reports whether a status says that the request is wrong: servers that check
+// it against a schema say 422.
+func isRefusal(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+}
+
 // isAboutThoughts reports whether a refusal names what vendors call the thoughts of
-// their models.
+// their models. Some name the member of a message as a path to it.
 func isAboutThoughts(says string) bool {
-	for _, name := range []string{"thinking", "encrypted_content", "encrypted content", "'reasoning'", "reasoning item", "thought_signature", "thought signature"} {
+	for _, name := range []string{
+		"thinking", "encrypted_content", "encrypted content", "reasoning_content", "reasoning_details",
+		"'reasoning'", `"reasoning"`, ".reasoning", "reasoning item", "thought_signature", "thought signature",
+	} {
 		if strings.Contains(says, name) {
 			return true
 		}
 	}
 	return false
-}
-
-func hasThoughts(messages []llm.Message) bool {
-	for _, m := range messages {
-		for _, b := range m.Blocks {
-			if b.Type == llm.ReasoningBlock || b.Signature != "" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// withoutThoughts is a message without reasoning and signatures, or the same where
-// there are none.
-func withoutThoughts(m llm.Message) llm.Message {
-	if !hasThoughts([]llm.Message{m}) {
-		return m
-	}
-	rest := make([]llm.Block, 0, len(m.Blocks))
-	for _, b := range m.Blocks {
-		if b.Type == llm.ReasoningBlock {
-			continue
-		}
-		b.Signature = ""
-		rest = append(rest, b)
-	}
-	return llm.Message{Role: m.Role, Blocks: rest}
 }

@@ -1,6 +1,7 @@
 package lenient_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type vendor struct {
 	open    func(wire.Config) llm.Client
 	refuses map[string]string // what is in the request to the words of the refusal
 	answer  string
+	status  int // of refusals; 0: 400
 }
 
 const (
@@ -39,18 +41,18 @@ const (
 
 func vendors() map[string]vendor {
 	return map[string]vendor{
-		"Anthropic": {anthropic.New, map[string]string{
+		"Anthropic": {open: anthropic.New, refuses: map[string]string{
 			`"signature":"old"`: "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
 			`"effort"`:          "This model does not support the effort parameter.",
-		}, claude},
-		"Responses": {openai.NewResponses, map[string]string{
+		}, answer: claude},
+		"Responses": {open: openai.NewResponses, refuses: map[string]string{
 			`"encrypted_content":"old"`: "The encrypted content old could not be verified.",
 			`"effort"`:                  "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
-		}, gpt},
-		"Chat Completions": {openai.New, map[string]string{
+		}, answer: gpt},
+		"Chat Completions": {open: openai.New, refuses: map[string]string{
 			`"thought_signature":"old"`: "Thought signature is not valid.",
 			`"reasoning_effort"`:        "Unrecognized request argument supplied: reasoning_effort",
-		}, chat},
+		}, answer: chat},
 	}
 }
 
@@ -63,7 +65,7 @@ func (v vendor) serve(t *testing.T) (llm.Client, func() []string) {
 		bodies = append(bodies, string(body))
 		for words, message := range v.refuses {
 			if strings.Contains(string(body), words) {
-				w.WriteHeader(http.StatusBadRequest)
+				w.WriteHeader(cmp.Or(v.status, http.StatusBadRequest))
 				_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"type": "invalid_request_error", "message": message}})
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"image/png"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/tools/picture"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -65,7 +66,7 @@ func TestRefusedImages(t *testing.T) {
 	b := newBench(t)
 	var wide, damaged bytes.Buffer
 	for _, err := range []error{
-		png.Encode(&wide, image.NewGray(image.Rect(0, 0, maxImageEdge+1, 1))),
+		png.Encode(&wide, image.NewGray(image.Rect(0, 0, picture.MaxEdge+1, 1))),
 		png.Encode(&damaged, image.NewGray(image.Rect(0, 0, 10, 10))),
 	} {
 		if err != nil {
@@ -75,7 +76,7 @@ func TestRefusedImages(t *testing.T) {
 	for name, c := range map[string]struct{ content, words string }{
 		"wide":        {wide.String(), "8001 x 1 pixels"},
 		"large":       {pngHead(5000, 4000), "Scale a copy"},
-		"heavy":       {damaged.String() + string(make([]byte, maxImageBytes)), "bytes can be shown"},
+		"heavy":       {damaged.String() + string(make([]byte, picture.MaxBytes)), "bytes can be shown"},
 		"damaged":     {damaged.String()[:damaged.Len()-20], "damaged image"},
 		"cut webp":    {webpHead("VP8X", 0, 0, 0, 0, 19, 0, 0, 9, 0, 0)[:35], "cut off"},
 		"unknown":     {webpHead("VP9 "), "no WebP"},

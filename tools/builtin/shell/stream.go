@@ -48,7 +48,7 @@ func (s *stream) binary() bool { return guard.IsBinary(s.whole[:min(len(s.whole)
 // String ends the writing and returns the text of the result.
 func (s *stream) String() string {
 	if s.binary() {
-		return fmt.Sprintf("[binary, not shown: %d bytes, %s]", s.total, guard.MediaType(s.whole))
+		return guard.BinaryOf(s.total, guard.MediaType(s.whole))
 	}
 	return s.excerpt.String()
 }

@@ -73,7 +73,7 @@ func TestFetchTypes(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/json": `{"a": [1, 2]}`, "/text": "café", "/meta": "日本", "/bom": "hi", "/none": "sniffed",
-		"/image": "[binary, not shown: 8 bytes, image/png]", "/main": "long text", "/strange": "words",
+		"/image": "[binary, no text: 8 bytes, image/png]", "/main": "long text", "/strange": "words",
 	} {
 		r := s.fetch(args{"url": at + path})
 		if !strings.Contains(r.Content, want) || strings.Contains(r.Content, "menu") || strings.Contains(r.Type, "instructions") {

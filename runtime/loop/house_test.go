@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/llmtest"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -123,7 +124,10 @@ func (h *house) script(text string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.t.Cleanup(func() { _ = server.Close() })
+	h.t.Cleanup(func() {
+		llmtest.Accepted(h.t, server.Requests())
+		_ = server.Close()
+	})
 	h.server = server
 	h.serveAt(server.BaseURL())
 }

@@ -161,7 +161,7 @@ func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 				out = append(out, sdk.NewThinkingBlock(block.Signature, block.Text))
 			}
 		case llm.ToolUseBlock:
-			out = append(out, sdk.NewToolUseBlock(block.ToolCallID, wire.SentBack(block.Input), block.ToolName))
+			out = append(out, sdk.NewToolUseBlock(block.ToolCallID, wire.SentBack(block.Input), wire.SentName(block.ToolName)))
 		case llm.ToolResultBlock:
 			out = append(out, encodeResult(block))
 			if block.IsError {

@@ -152,6 +152,32 @@ turns:
 	}
 }
 
+// madeUpCalls: calls of tools that were never offered, in names and texts that no vendor
+// takes back, do not end the conversation. Every request is looked at, see [Accepted].
+func (s suite) madeUpCalls(t *testing.T) {
+	b := s.start(t, `
+turns:
+  - match: {turn: 1}
+    tool_calls:
+      - {name: multi_tool_use.parallel, input: {tool_uses: []}}
+      - {name: "a tool/with a very long name that somebody has made up, `+strings.Repeat("and on ", 20)+`", input_json: '{"at": "half \ud83d"}'}
+  - match: {turn: 2}
+    text: "sorry"
+`)
+	req := ask("hi")
+	resp, _ := b.stream(t, req)
+	if len(resp.Blocks) != 2 || resp.Blocks[0].ToolName != "multi_tool_use.parallel" {
+		t.Fatalf("blocks = %+v", resp.Blocks)
+	}
+	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Blocks: resp.Blocks}, results(resp, "there is none", "there is none"))
+	if resp, _ = b.stream(t, req); resp.Blocks[0].Text != "sorry" {
+		t.Errorf("blocks = %+v", resp.Blocks)
+	}
+	if body := string(b.server.Requests()[1].Body); !strings.Contains(body, `"name":"multi_tool_use_parallel"`) {
+		t.Errorf("sent %s", body)
+	}
+}
+
 func (s suite) usage(t *testing.T) {
 	b := s.start(t, `
 turns:

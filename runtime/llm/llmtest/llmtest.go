@@ -1,5 +1,5 @@
 // Package llmtest is the behaviour every [llm.Client] must have, as a test
-// suite that runs against a scripted server.
+// suite that runs against a scripted server; and what holds of every request.
 package llmtest
 
 import (
@@ -45,6 +45,8 @@ func Run(t *testing.T, open func(wire.Config) llm.Client, protocol Protocol) {
 		"tool results":    s.toolResults,
 		"invalid input":   s.invalidInput,
 		"images":          s.images,
+		"failed images":   s.failedImages,
+		"made-up calls":   s.madeUpCalls,
 		"usage":           s.usage,
 		"stop reasons":    s.stopReasons,
 		"nothing empty":   s.nothingEmpty,
@@ -98,6 +100,7 @@ func (s suite) start(t *testing.T, script string, change ...func(*wire.Config)) 
 		f(&cfg)
 	}
 	t.Cleanup(func() {
+		Accepted(t, server.Requests())
 		transport.CloseIdleConnections()
 		if err := server.Close(); err != nil {
 			t.Error(err)

@@ -212,7 +212,7 @@ func encodeAssistant(blocks []llm.Block) ([]byte, error) {
 				ToolCall: sdk.ToolCall{
 					ID:       block.ToolCallID,
 					Type:     sdk.ToolTypeFunction,
-					Function: sdk.FunctionCall{Name: block.ToolName, Arguments: string(wire.SentBack(block.Input))},
+					Function: sdk.FunctionCall{Name: wire.SentName(block.ToolName), Arguments: string(wire.SentBack(block.Input))},
 				},
 				Extra: signed(block.Signature),
 			})

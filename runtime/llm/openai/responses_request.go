@@ -161,7 +161,7 @@ func assistantItems(blocks []llm.Block) []any {
 			}
 		case llm.ToolUseBlock:
 			items = append(items, callItem{
-				Type: "function_call", CallID: block.ToolCallID, Name: block.ToolName,
+				Type: "function_call", CallID: block.ToolCallID, Name: wire.SentName(block.ToolName),
 				Arguments: string(wire.SentBack(block.Input)),
 			})
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,9 +89,49 @@ func TestSentBack(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"": "{}", " ": "{}", ` {"a":1} `: `{"a":1}`, `{"a":`: `{"invalid_json":"{\"a\":"}`, `[1]`: `{"invalid_json":"[1]"}`,
+		`{"a":"x\ud83d"}`: `{"a":"x\ufffd"}`, `{"a":"\ude00\ud83d\ud83d\ude00"}`: `{"a":"\ufffd\ufffd\ud83d\ude00"}`,
+		`{"a":"\\ud83d"}`: `{"a":"\\ud83d"}`, `{"a":"\\\ud83d\n"}`: `{"a":"\\\ufffd\n"}`, `{"a":"\uD83Dx\uDE00"}`: `{"a":"\ufffdx\ufffd"}`,
+		"{\"a\":\"\xff\"}": "{\"a\":\"\ufffd\"}", `{"\ud83d":`: `{"invalid_json":"{\"\\ud83d\":"}`,
 	} {
 		if got := string(SentBack([]byte(in))); got != want {
 			t.Errorf("SentBack(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestSentBackUnchanged: what was sent back is not changed itself, and what is sound is
+// sent as it is.
+func TestSentBackUnchanged(t *testing.T) {
+	t.Parallel()
+	input := []byte(`{"a":"\ud83d"}`)
+	if SentBack(input); string(input) != `{"a":"\ud83d"}` {
+		t.Errorf("changed to %s", input)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		sound, err := json.Marshal(map[string]string{rapid.String().Draw(t, "key"): rapid.String().Draw(t, "value")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ascii := strconv.QuoteToASCII(rapid.String().Draw(t, "text")) // escapes in other places
+		for _, text := range []string{string(sound), `{"a":` + ascii + `}`} {
+			if json.Valid([]byte(text)) && string(SentBack([]byte(text))) != text {
+				t.Errorf("%s becomes %s", text, SentBack([]byte(text)))
+			}
+		}
+		if raw := rapid.SliceOf(rapid.Byte()).Draw(t, "raw"); !json.Valid(SentBack(raw)) || !utf8.Valid(SentBack(raw)) {
+			t.Errorf("%q becomes %q", raw, SentBack(raw))
+		}
+	})
+}
+
+func TestSentName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"rye_bash": "rye_bash", "mcp-x-Odd9": "mcp-x-Odd9", "multi_tool_use.parallel": "multi_tool_use_parallel", "functions.read": "functions_read",
+		"": "_", "a b/c": "a_b_c", "é": "__", "@[`{": "____", strings.Repeat("x", 99): strings.Repeat("x", 64),
+	} {
+		if got := SentName(name); got != want {
+			t.Errorf("SentName(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

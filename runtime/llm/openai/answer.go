@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -98,6 +99,7 @@ type answer struct {
 	stop      string // the vendor's finish reason; empty until the answer is complete
 	refused   bool
 	reasoning []byte
+	field     string // of the chunks, in which the reasoning came
 	details   details
 	text      []byte
 	signed    []byte // the signature of the text
@@ -148,9 +150,9 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 				return err
 			}
 		}
-		a.think(d.ReasoningContent)
+		a.think(fieldReasoningContent, d.ReasoningContent)
 		if d.ReasoningContent == "" { // some gateways send both, with the same text
-			a.think(d.Reasoning)
+			a.think(fieldReasoning, d.Reasoning)
 		}
 		if err := a.details.add(d.Details); err != nil {
 			return wire.Malformed(err)
@@ -171,7 +173,10 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 	return nil
 }
 
-func (a *answer) think(text string) {
+func (a *answer) think(field, text string) {
+	if text != "" && a.field == "" {
+		a.field = field
+	}
 	a.reasoning = append(a.reasoning, text...)
 	a.emit(llm.ReasoningBlock, text)
 }
@@ -231,7 +236,7 @@ func (a *answer) response() llm.Response {
 	out := llm.Response{Model: a.model, Usage: a.usage}
 	out.StopReason, out.StopWord = a.stopReason()
 	if len(a.reasoning)+len(a.details) > 0 {
-		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning), Signature: a.details.signature()})
+		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning), Signature: cmp.Or(a.details.signature(), signatureOf(a.field))})
 	}
 	if len(a.text) > 0 {
 		out.Blocks = append(out.Blocks, llm.Block{Type: llm.TextBlock, Text: string(a.text), Signature: string(a.signed)})

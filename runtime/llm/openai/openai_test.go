@@ -175,6 +175,30 @@ func TestReasoningDetails(t *testing.T) {
 	}
 }
 
+// TestReasoningFields: what was thought goes back in the field that it came in, and in no
+// other: DeepSeek demands that, Groq and Cerebras refuse the field of DeepSeek.
+func TestReasoningFields(t *testing.T) {
+	t.Parallel()
+	const call = `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`
+	for said, want := range map[string]string{
+		`{"reasoning_content":"hm"}`:                  `"reasoning_content":"hm"`,
+		`{"reasoning":"hm"}`:                          `"reasoning":"hm"`,
+		`{"reasoning_content":"hm","reasoning":"hm"}`: `"reasoning_content":"hm"`,
+		`{"reasoning_content":"","reasoning":"hm"}`:   `"reasoning":"hm"`,
+	} {
+		resp, _, err := ask(t, delta(said, "null")+delta(call, `"tool_calls"`)+done, hello)
+		if err != nil || resp.Blocks[0].Text != "hm" {
+			t.Fatalf("got %+v, %v", resp.Blocks, err)
+		}
+		next := hello
+		next.Messages = append(next.Messages, llm.Message{Role: llm.Assistant, Blocks: resp.Blocks})
+		_, sent, err := ask(t, delta(`{"content":"c"}`, `"stop"`)+done, next)
+		if err != nil || !strings.Contains(sent, want) || strings.Count(sent, `"reasoning`) != 1 {
+			t.Errorf("%s: sent %s, %v", said, sent, err)
+		}
+	}
+}
+
 func TestAllowance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

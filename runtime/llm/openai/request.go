@@ -177,12 +177,13 @@ func resultText(block llm.Block) string {
 // assistantMessage is what a model has said, with what Google adds: the library's
 // types have no field for that.
 type assistantMessage struct {
-	Role      string          `json:"role"`
-	Content   string          `json:"content,omitempty"`
-	Reasoning string          `json:"reasoning_content,omitempty"`
-	Details   json.RawMessage `json:"reasoning_details,omitempty"`
-	Extra     *extraContent   `json:"extra_content,omitempty"`
-	ToolCalls []assistantCall `json:"tool_calls,omitempty"`
+	Role             string          `json:"role"`
+	Content          string          `json:"content,omitempty"`
+	ReasoningContent string          `json:"reasoning_content,omitempty"`
+	Reasoning        string          `json:"reasoning,omitempty"`
+	Details          json.RawMessage `json:"reasoning_details,omitempty"`
+	Extra            *extraContent   `json:"extra_content,omitempty"`
+	ToolCalls        []assistantCall `json:"tool_calls,omitempty"`
 }
 
 type assistantCall struct {
@@ -191,20 +192,24 @@ type assistantCall struct {
 }
 
 // encodeAssistant is one message, or none when nothing is left to say.
-// Reasoning is given back only beside tool calls, where DeepSeek demands it, or in the
-// details that OpenRouter has signed; other signatures would make it another vendor's.
+// Reasoning is given back only beside tool calls, where DeepSeek demands it, in the field
+// that it came in, or in the details that OpenRouter has signed; other signatures would
+// make it another vendor's.
 func encodeAssistant(blocks []llm.Block) ([]byte, error) {
 	message := assistantMessage{Role: sdk.ChatMessageRoleAssistant}
-	var texts, reasoning []string
+	var texts, content, reasoning []string
 	for _, block := range blocks {
 		switch block.Type {
 		case llm.TextBlock:
 			texts = append(texts, block.Text)
 			message.Extra = cmp.Or(signed(block.Signature), message.Extra)
 		case llm.ReasoningBlock:
-			if block.Signature == "" {
+			switch own := detailsOf(block.Signature); {
+			case block.Signature == signatureOf(fieldReasoningContent):
+				content = append(content, block.Text)
+			case block.Signature == signatureOf(fieldReasoning):
 				reasoning = append(reasoning, block.Text)
-			} else if own := detailsOf(block.Signature); own != nil {
+			case own != nil:
 				message.Details = own
 			}
 		case llm.ToolUseBlock:
@@ -222,7 +227,7 @@ func encodeAssistant(blocks []llm.Block) ([]byte, error) {
 		message.Content = text
 	}
 	if len(message.ToolCalls) > 0 {
-		message.Reasoning = strings.Join(reasoning, "\n\n")
+		message.ReasoningContent, message.Reasoning = strings.Join(content, "\n\n"), strings.Join(reasoning, "\n\n")
 	}
 	if message.Content == "" && len(message.ToolCalls) == 0 {
 		return nil, nil

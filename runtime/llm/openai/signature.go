@@ -1,6 +1,9 @@
 package openai
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // extraContent is where Google's endpoint puts the signature of the thoughts
 // that led to a tool call, and expects it back: without it, Gemini 3 refuses
@@ -32,4 +35,20 @@ func (e *extraContent) signature() string {
 		return ""
 	}
 	return e.Google.ThoughtSignature
+}
+
+// The fields in which providers of this protocol send what was thought. Each takes it back
+// in its own: DeepSeek demands that beside calls, Groq and Cerebras refuse the other.
+const (
+	fieldReasoningContent = "reasoning_content" // DeepSeek, vLLM, xAI
+	fieldReasoning        = "reasoning"         // OpenRouter, Ollama, Groq, Cerebras
+)
+
+// signatureOf tells the field from the signatures of vendors, which are other texts; it is
+// empty for the usual one. No other protocol takes an object for a signature of its own.
+func signatureOf(field string) string {
+	if field == "" || field == fieldReasoningContent {
+		return ""
+	}
+	return fmt.Sprintf(`{"field":%q}`, field)
 }

@@ -43,6 +43,10 @@ func returnText(required []string) string {
 	return text
 }
 
+// anElement describes the elements of an array of which nothing is known. A schema with
+// nothing in it would be the bare word true for some.
+const anElement = "one element"
+
 func outputSchema(o item.Output) *tool.Schema {
 	description := o.Description
 	if description == "" && o.Type == "" {
@@ -51,7 +55,7 @@ func outputSchema(o item.Output) *tool.Schema {
 	s := &tool.Schema{Type: o.Type, Description: description}
 	if o.Type == "array" {
 		// Some providers refuse an array that says nothing about its elements.
-		s.Items = &tool.Schema{Description: "one element"}
+		s.Items = &tool.Schema{Description: anElement}
 	}
 	return s
 }

@@ -192,13 +192,13 @@ turns:
 }
 
 func (s suite) stopReasons(t *testing.T) {
-	for _, want := range []llm.StopReason{llm.StopEnd, llm.StopMaxTokens, llm.StopRefusal, llm.StopOther} {
+	for _, want := range []llm.StopReason{llm.StopEnd, llm.StopMaxTokens, llm.StopRefusal, llm.StopFailed, llm.StopOther} {
 		b := s.start(t, "turns: [{text: x, stop_reason: "+string(want)+"}]")
 		resp, _ := b.stream(t, ask("hi"))
 		if resp.StopReason != want {
 			t.Errorf("stop reason %q, want %q", resp.StopReason, want)
 		}
-		if want == llm.StopOther && resp.StopWord == "" {
+		if (want == llm.StopOther || want == llm.StopFailed) && resp.StopWord == "" {
 			t.Error("the vendor's word is lost")
 		}
 	}

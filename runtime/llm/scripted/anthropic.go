@@ -146,6 +146,8 @@ func anthropicStop(reason llm.StopReason) string {
 		return "end_turn"
 	case llm.StopToolUse, llm.StopMaxTokens, llm.StopRefusal: // the vendor's words too
 		return string(reason)
+	case llm.StopFailed:
+		return failedWord
 	case llm.StopOther:
 	}
 	return "pause_turn"

@@ -28,7 +28,7 @@
 //	        input: {key: "value"}
 //	      - name: other_tool
 //	        input_json: '{"ids": {{ results "thread_id" | toJSON }}}'
-//	    stop_reason: end            # end, tool_use, max_tokens, refusal, other
+//	    stop_reason: end            # end, tool_use, max_tokens, refusal, failed, other
 //	    usage: {input_tokens: 10, output_tokens: 5, cache_read_tokens: 0, cache_write_tokens: 0}
 //	    delay: 300ms                # for the whole answer, spread over its pieces
 //	    cut_after: 3                # cut the connection after n events

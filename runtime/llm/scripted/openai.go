@@ -128,6 +128,8 @@ func openaiStop(reason llm.StopReason) string {
 		return "length"
 	case llm.StopRefusal:
 		return "content_filter"
+	case llm.StopFailed:
+		return failedWord
 	case llm.StopOther:
 	}
 	return "other" // a word of no vendor, as a new one would be

@@ -32,6 +32,9 @@ func protocols() map[string]protocol {
 	}
 }
 
+// failedWord is what gateways say of an answer that was broken off.
+const failedWord = "error"
+
 // object is a JSON object to be written.
 type object = map[string]any
 

@@ -124,6 +124,8 @@ func (responsesProtocol) events(a answer) [][]byte {
 		s.incomplete("max_output_tokens")
 	case llm.StopRefusal:
 		s.incomplete("content_filter")
+	case llm.StopFailed:
+		s.incomplete(failedWord)
 	case llm.StopOther:
 		s.incomplete("other") // a word of no vendor, as a new one would be
 	case llm.StopEnd, llm.StopToolUse:

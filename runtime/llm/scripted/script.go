@@ -126,11 +126,11 @@ type stopReason llm.StopReason
 // UnmarshalYAML checks the reason.
 func (s *stopReason) UnmarshalYAML(n *yaml.Node) error {
 	switch r := llm.StopReason(n.Value); r {
-	case llm.StopEnd, llm.StopToolUse, llm.StopMaxTokens, llm.StopRefusal, llm.StopOther:
+	case llm.StopEnd, llm.StopToolUse, llm.StopMaxTokens, llm.StopRefusal, llm.StopFailed, llm.StopOther:
 		*s = stopReason(r)
 		return nil
 	}
-	return at(n, fmt.Errorf("stop_reason %q is none of end, tool_use, max_tokens, refusal, other", n.Value))
+	return at(n, fmt.Errorf("stop_reason %q is none of end, tool_use, max_tokens, refusal, failed, other", n.Value))
 }
 
 // at is err with the line of the node it is about.

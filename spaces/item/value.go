@@ -104,8 +104,6 @@ func notJSON(what string, err error) error {
 		return fmt.Errorf("it is JSON, but not an %s", what)
 	case errors.As(err, &syntax):
 		return fmt.Errorf("it is not a JSON %s: %s, at byte %d", what, syntax, syntax.Offset)
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("it is not a JSON %s: it is empty", what)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("it is not a JSON %s: it ends too early", what)
 	}

@@ -32,12 +32,6 @@ type Connections struct {
 	closed bool
 }
 
-// slot is the place of one server's connection; its lock is held while it connects.
-type slot struct {
-	mu sync.Mutex
-	at *connection
-}
-
 // New returns no connections yet. Version is that of this program, which servers
 // are told.
 func New(version string) *Connections {
@@ -52,11 +46,7 @@ func (c *Connections) Close() {
 	c.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, s := range slots {
-		closing.Go(func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.drop()
-		})
+		closing.Go(s.close)
 	}
 	closing.Wait()
 }
@@ -65,9 +55,10 @@ func (c *Connections) Close() {
 type connection struct {
 	*client.Client
 
-	lost func() bool                               // reports whether it is of no use any more
-	why  func(context.Context, error) *FailedError // what is known of a failure
-	end  func()
+	lost   func() bool                               // reports whether it is of no use any more
+	why    func(context.Context, error) *FailedError // what is known of a failure
+	stderr func() string                             // the end of what its process has written
+	end    func()
 }
 
 // FailedError says that a server could not be reached, ended, or broke the protocol. What
@@ -137,59 +128,9 @@ func (c *Connections) slot(s Server) (*slot, error) {
 	}
 	key := s.key()
 	if c.open[key] == nil {
-		c.open[key] = &slot{}
+		c.open[key] = newSlot()
 	}
 	return c.open[key], nil
-}
-
-// connect returns the connection, and makes it when there is none.
-func (s *slot) connect(ctx context.Context, server Server, version string) (*connection, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at != nil && !s.at.lost() {
-		return s.at, nil
-	}
-	s.drop()
-	conn, err := dial(ctx, server)
-	if err != nil {
-		return nil, &FailedError{ServerID: server.ID, Doing: "start", Err: err}
-	}
-	ctx, cancel := context.WithTimeout(noting(ctx), connectTimeout)
-	defer cancel()
-	if err := greet(ctx, conn.Client, version); err != nil {
-		failed := conn.why(ctx, err)
-		failed.ServerID, failed.Doing = server.ID, "greet"
-		conn.end()
-		return nil, failed
-	}
-	s.at = conn
-	return conn, nil
-}
-
-func greet(ctx context.Context, c *client.Client, version string) error {
-	// The session outlives the call that needs it first.
-	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	var request mcp.InitializeRequest
-	request.Params.ClientInfo = mcp.Implementation{Name: "rye-mcp", Version: version}
-	_, err := c.Initialize(ctx, request)
-	return err
-}
-
-func (s *slot) forget(conn *connection) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at == conn {
-		s.drop()
-	}
-}
-
-func (s *slot) drop() {
-	if s.at != nil {
-		s.at.end()
-		s.at = nil
-	}
 }
 
 // Call calls a tool of a server. Arguments are a JSON object. A server's own error

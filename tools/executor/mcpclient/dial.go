@@ -44,8 +44,7 @@ func dialStdio(ctx context.Context, s Server) (*connection, error) {
 	}
 	from := &lines{Reader: peer.Stdout}
 	session := client.NewClient(overPipes{transport.NewIO(from, peer.Stdin, noLog{})}, client.WithDiscoverTimeout(discoverTimeout))
-	conn := &connection{Client: session}
-	conn.lost = from.over.Load
+	conn := &connection{Client: session, lost: from.over.Load, stderr: peer.Stderr}
 	conn.why = func(_ context.Context, err error) *FailedError {
 		failed := &FailedError{Err: err, Stderr: peer.Stderr()}
 		switch {
@@ -114,6 +113,7 @@ func dialHTTP(s Server) (*connection, error) {
 		Client: session,
 		lost:   func() bool { return false },
 		why:    whyHTTP,
+		stderr: func() string { return "" },
 		end:    func() { _ = session.Close() },
 	}, nil
 }
@@ -178,7 +178,7 @@ func whyHTTP(ctx context.Context, err error) *FailedError {
 		return &FailedError{Err: errTooLong}
 	case unreachable:
 		return &FailedError{Err: of.Err} // the address may hold a key
-	case refused, errors.Is(err, context.Canceled), errors.Is(err, errTimeout):
+	case refused, errors.Is(err, context.Canceled), errors.Is(err, errTimeout), errors.Is(err, errClosed):
 		return &FailedError{Err: err}
 	case status >= http.StatusBadRequest:
 		return &FailedError{Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status)), Said: err.Error()}

@@ -42,9 +42,24 @@ func hear(ctx context.Context, response *transport.JSONRPCResponse, err error) (
 
 type overPipes struct{ *transport.Stdio }
 
+// SendRequest ends with ctx, also where the server does not read and the library is writing. What
+// it has begun to write it writes, or fails to when the connection ends.
 func (t overPipes) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	response, err := t.Stdio.SendRequest(ctx, r)
-	return hear(ctx, response, err)
+	type answer struct {
+		response *transport.JSONRPCResponse
+		err      error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		response, err := t.Stdio.SendRequest(ctx, r)
+		answered <- answer{response, err}
+	}()
+	select {
+	case a := <-answered:
+		return hear(ctx, a.response, a.err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 type overHTTP struct{ *transport.StreamableHTTP }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,7 +35,7 @@ func behave(behaviour string) {
 	fmt.Fprintln(os.Stderr, "a server that", behaviour)
 	switch behaviour {
 	case "is silent":
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "ends at once":
 		os.Exit(3)
 	case "talks nonsense first":

@@ -72,6 +72,7 @@ func (q *Queue) Acquire(ctx context.Context) (release func(), err error) {
 		<-q.slot
 		return nil, fmt.Errorf("waiting for %s: %w", q.path, err)
 	}
+	w.goesOn()
 	if q.record != nil {
 		_, _ = q.lock.gate.WriteAt(q.record, recordAt) // who waits can do without
 	}
@@ -120,6 +121,13 @@ func (w *turnWait) over() error {
 		w.stuck = w.stall
 	}
 	return err
+}
+
+// goesOn forgets a wait in vain: who has the turn next is another.
+func (q *Queue) goesOn() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stuck = stall{}
 }
 
 func (w *turnWait) end() {
@@ -238,6 +246,9 @@ func (q *Queue) wait(h *helper) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.helper = nil
+	if err == nil {
+		q.stuck = stall{} // who was waited for has let go, whether or not anybody wants the turn
+	}
 	switch {
 	case h.wanted:
 		h.done <- err

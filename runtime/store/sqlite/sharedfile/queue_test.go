@@ -157,6 +157,47 @@ func TestQueueLetsGo(t *testing.T) {
 	acquire(t, mine)() // hangs if other keeps it
 }
 
+// TestQueueForgetsAStall: a wait that was in vain is over when the turn has come since, whether
+// anybody wanted it then or not: who has it next is given the whole time.
+func TestQueueForgetsAStall(t *testing.T) {
+	t.Parallel()
+	for name, turn := range map[string]func(*testing.T, *Queue){
+		"nobody wanted it": func(_ *testing.T, q *Queue) { q.alone() },
+		"a caller had it":  func(t *testing.T, q *Queue) { acquire(t, q)() },
+		"it was free": func(t *testing.T, q *Queue) {
+			q.alone()
+			q.stuck = q.newStall(time.Time{}) // as a caller leaves it who waited within the process
+			acquire(t, q)()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "lock")
+			holder, err := OpenQueue(path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiter, err := OpenQueue(path, Options{Patience: Patience{Idle: time.Millisecond}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			release := acquire(t, holder)
+			if _, err := waiter.Acquire(t.Context()); err == nil || waiter.stuck.waiting == nil {
+				t.Fatalf("the wait ended with %v", err)
+			}
+			release()
+			turn(t, waiter)
+			later := time.Now().Add(time.Hour)
+			if s := waiter.resumeStall(later); !s.since.Equal(later) {
+				t.Errorf("the next wait counts %v of one that is over", later.Sub(s.since))
+			}
+			if err := errors.Join(holder.Close(), waiter.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestQueueCloses(t *testing.T) {
 	t.Parallel()
 	mine, other := twoQueues(t)

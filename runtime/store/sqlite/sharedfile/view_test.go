@@ -75,3 +75,43 @@ func TestViewOfACancelledLook(t *testing.T) {
 		}
 	}
 }
+
+// TestLearnsOnlyOwnCommits: what a commit of this process has led to is known when nobody else has
+// committed since the file was looked at.
+func TestLearnsOnlyOwnCommits(t *testing.T) {
+	t.Parallel()
+	for _, foreign := range []int{0, 1, 2} {
+		dir := t.TempDir()
+		b, other := open(t, dir, unpolled), open(t, dir, unpolled)
+		set(t, b, 1) // before the first commit nothing is counted
+		want(t, b, 1)
+		for i := range foreign {
+			set(t, other, i+2)
+		}
+		learned := false
+		changed, err := b.Update(t.Context(), Relaxed, func() error { return nil }, Update{
+			Query: setNumber, Args: []any{7}, Learn: func(_, _ Seen) { learned = true },
+		})
+		if err != nil || !changed || learned != (foreign == 0) {
+			t.Errorf("%d foreign commits: changed %t, learned %t, %v", foreign, changed, learned, err)
+		}
+		want(t, b, 7)
+	}
+}
+
+// TestTrimLeavesAShortLog: a log that is no longer than it may be stays, and one that is longer is
+// made empty.
+func TestTrimLeavesAShortLog(t *testing.T) {
+	t.Parallel()
+	b := open(t, t.TempDir(), unpolled)
+	set(t, b, 1)
+	size, err := b.logBytes()
+	if err != nil || size == 0 {
+		t.Fatalf("%d bytes, %v", size, err)
+	}
+	for _, tt := range []struct{ most, freed int64 }{{size, 0}, {size - 1, size}} {
+		if freed, err := b.Trim(t.Context(), tt.most); err != nil || freed != tt.freed {
+			t.Errorf("at most %d of %d bytes: freed %d, %v", tt.most, size, freed, err)
+		}
+	}
+}

@@ -11,10 +11,13 @@ const maxLine = 2_000
 
 // Shown is a line of a stranger's as it is shown: what a terminal obeys, and what
 // nobody sees, by its number.
-func Shown(text string) string {
+func Shown(text string) string { return ShownStart(text, len(text)) }
+
+// ShownStart is [Shown] of a line of so many bytes, of which text is the start.
+func ShownStart(text string, length int) string {
 	cut := ""
 	if len(text) > maxLine {
-		cut = fmt.Sprintf("… [line cut, %d bytes]", len(text))
+		cut = fmt.Sprintf("… [line cut, %d bytes]", length)
 		text = text[:maxLine]
 	}
 	text = strings.ToValidUTF8(text, "\ufffd")

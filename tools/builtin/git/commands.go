@@ -162,7 +162,7 @@ func logTool(g *reader) tool.Tool {
 			return nil, err
 		}
 		args := append([]string{"log"}, plainOutput...)
-		args = append(args, "--no-show-signature", "--no-notes", "--no-mailmap", "--no-decorate", "--format=%h %as %an: %s", "--fixed-strings", "--regexp-ignore-case",
+		args = append(args, "--no-show-signature", "--no-notes", "--no-mailmap", "--no-decorate", "--format="+recordMark+"%h %as %an: %s", "--fixed-strings", "--regexp-ignore-case",
 			"--max-count="+strconv.Itoa(in.Limit), "--skip="+strconv.Itoa(in.Skip))
 		for option, value := range map[string]string{"--author=": in.Author, "--grep=": in.Text, "--since=": in.Since, "--until=": in.Until} {
 			if strings.ContainsAny(value, "\x00\n") {
@@ -179,7 +179,7 @@ func logTool(g *reader) tool.Tool {
 		if in.Path != "" || in.Stat || r.Prefix != "" { // else commits that change nothing count too
 			args = append(args, specs...)
 		}
-		out, err := g.git(ctx, r, call{env: env, args: args})
+		out, err := g.git(ctx, r, call{env: env, args: args, by: bySkip, before: in.Skip})
 		return noted(out, env, in.Path), err
 	})
 }
@@ -277,11 +277,6 @@ func blameTool(g *reader) tool.Tool {
 			}
 			args = append(args, rev)
 		}
-		out, err := g.git(ctx, r, call{env: env, args: append(args, "--", path)})
-		if err == nil && out.NextOffset > 0 {
-			out.NextOffset += in.First - 1
-			out.Note = "there is more; go on with first_line " + strconv.Itoa(out.NextOffset)
-		}
-		return out, err
+		return g.git(ctx, r, call{env: env, args: append(args, "--", path), by: byFirstLine, before: in.First - 1})
 	})
 }

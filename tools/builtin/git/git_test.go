@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -268,50 +270,126 @@ func TestKinds(t *testing.T) {
 	none.refuses("status", nil, tool.CodeNotFound)
 }
 
+// pages reads all pages of a command, each where the note of the one before says.
+func (r *repo) pages(name string, a args, room int) (all []string) {
+	r.t.Helper()
+	a, env := maps.Clone(a), tool.Env{Project: r.dir, Room: room}
+	for range 200 {
+		got, err := r.callIn(env, name, a)
+		if err != nil {
+			r.t.Fatalf("%s %v: %v", name, a, err)
+		}
+		o := got.(*output)
+		if size := tool.JSONSize(o.Content); size > env.Page(pageBytes)+100 {
+			r.t.Fatalf("%s %v: a page of %d bytes", name, a, size)
+		}
+		all = append(all, o.Content)
+		_, next, more := strings.Cut(o.Note, "go on with ")
+		if !more {
+			return all
+		}
+		parameter, at := "", 0
+		if _, err := fmt.Sscan(next, &parameter, &at); err != nil || at <= 0 || at != max(o.NextOffset, o.NextSkip) {
+			r.t.Fatalf("%s %v: %+v", name, a, o)
+		}
+		a[parameter] = at
+	}
+	r.t.Fatalf("%s has no last page", name)
+	return nil
+}
+
+// history makes so many commits, each of a file of its own, faster than git commit does.
+func (r *repo) history(commits int) {
+	r.t.Helper()
+	var stream strings.Builder
+	for i := range commits {
+		subject := fmt.Sprintf("commit %d with \"quotes\" and some more words", i)
+		fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\nM 644 inline many/%d.txt\ndata 2\nx\n\n",
+			1767323045+i, len(subject), subject, i)
+	}
+	cmd := exec.CommandContext(r.t.Context(), "git", "-C", r.dir, "fast-import", "--quiet")
+	cmd.Stdin = strings.NewReader(stream.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("%v: %s", err, out)
+	}
+	r.git("reset", "-q", "--hard")
+}
+
+// TestPages: what is too long for an answer is read in pages, each where the one before says, and
+// they are the whole.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
+	const commits = 90
+	r.history(commits)
 	var long strings.Builder
 	for i := range 4000 {
 		fmt.Fprintf(&long, "line %d with \"quotes\"\n", i)
 	}
 	r.commit("long", map[string]string{"long.txt": long.String()})
-	var whole strings.Builder
-	for offset := 1; offset > 0; {
-		o := r.says("show", args{"path": "long.txt", "offset": offset})
-		if size := tool.JSONSize(o.Content); size > pageBytes+100 {
-			t.Fatalf("a page of %d bytes", size)
+	if shown := strings.Join(r.pages("show", args{"path": "long.txt"}, 0), ""); shown != long.String() {
+		t.Errorf("%d bytes in pages of %d", len(shown), long.Len())
+	}
+	for i := range commits {
+		r.put(fmt.Sprintf("untracked %d.txt", i), "x")
+		r.put(fmt.Sprintf("many/%d.txt", i), "y\n")
+	}
+	lines := func(text string) []string { // git prints an empty line before each record but the first
+		return slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return l == "" })
+	}
+	r.git("checkout", "-q", "-b", "changed")
+	r.git("commit", "-q", "-m", "many", "many")
+	r.git("checkout", "-q", "main")
+	for _, tt := range []struct {
+		command string
+		args    args
+	}{
+		{"status", args{}},
+		{"diff", args{"from": "HEAD", "to": "changed"}},
+		{"log", args{"limit": 500, "skip": 1}},
+		{"log", args{"limit": 500, "skip": 1, "stat": true}},
+		{"show", args{"rev": "changed"}},
+		{"blame", args{"path": "long.txt", "first_line": 3900}},
+		{"blame", args{"path": "long.txt", "first_line": 100, "last_line": 200}},
+	} {
+		whole := r.pages(tt.command, tt.args, 1<<20)
+		paged := r.pages(tt.command, tt.args, 3_000)
+		if len(paged) < 3 || !slices.Equal(lines(strings.Join(paged, "")), lines(strings.Join(whole, ""))) {
+			t.Errorf("%s %v: %d pages, the whole in %d:\n%s", tt.command, tt.args, len(paged), len(whole), strings.Join(paged, "-- page\n"))
 		}
-		whole.WriteString(o.Content)
-		offset = o.NextOffset
 	}
-	if whole.String() != long.String() {
-		t.Errorf("%d bytes in pages of %d", whole.Len(), long.Len())
+}
+
+// TestPageOfOneLine: a line, or a commit, which is longer than a page is one, and the next page goes
+// on behind it. A line that is cut tells how long it is.
+func TestPageOfOneLine(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.commit("controls", map[string]string{"odd.txt": strings.Repeat("\x01", 200_000) + "\nnext\n"})
+	small := tool.Env{Project: r.dir, Room: 3_000}
+	got, err := r.callIn(small, "show", args{"path": "odd.txt"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	shown, env := 0, tool.Env{Project: r.dir, Room: 3_000} // for a client that has asked for so much
-	for offset := 1; offset > 0; {
-		show, _ := r.tools.Get("rye/git/show")
-		got, err := show.Call(t.Context(), env, fmt.Appendf(nil, `{"path":"long.txt","offset":%d}`, offset))
-		if err != nil || tool.JSONSize(got.(*output).Content) > env.Page(pageBytes)+10 {
-			t.Fatalf("%v, %v", got, err)
-		}
-		shown, offset = shown+strings.Count(got.(*output).Content, "\n"), got.(*output).NextOffset
-		if offset > 500 {
-			break // so many pages tell
-		}
-		if offset != shown+1 {
-			t.Fatalf("after %d lines next_offset is %d", shown, offset)
-		}
+	if o := got.(*output); !strings.Contains(o.Content, "[line cut, 200000 bytes]") || o.NextOffset != 2 {
+		t.Errorf("%.100q…, %d, %s", o.Content, o.NextOffset, o.Note)
 	}
-	blamed := 0
-	for first := 1; first > 0; {
-		o := r.says("blame", args{"path": "long.txt", "first_line": first})
-		blamed += strings.Count(o.Content, "\n")
-		first = o.NextOffset
+	has(t, r.says("show", args{"path": "odd.txt", "offset": 2}), "next\n")
+	many := map[string]string{}
+	for i := range 100 {
+		many[fmt.Sprintf("folder/file with a name %d", i)] = "x\n"
 	}
-	if blamed != 4000 {
-		t.Errorf("blamed %d lines", blamed)
+	r.commit("many files", many)
+	got, err = r.callIn(small, "log", args{"stat": true})
+	if err != nil {
+		t.Fatal(err)
 	}
+	o := got.(*output)
+	has(t, o, "many files", "folder/file with a name 0 ")
+	if o.NextSkip != 1 || strings.Contains(o.Content, "controls") || !strings.Contains(o.Note, "rye/git/show with stat true") {
+		t.Errorf("%+v", o)
+	}
+	has(t, r.says("log", args{"stat": true, "skip": 1}), "controls")
 }
 
 // TestNoGit: where git is not installed the error says so.

@@ -1,10 +1,8 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -30,6 +27,7 @@ const (
 type output struct {
 	Content    string `json:"content"`
 	NextOffset int    `json:"next_offset,omitempty"`
+	NextSkip   int    `json:"next_skip,omitempty"`
 	Note       string `json:"note,omitempty"`
 }
 
@@ -38,6 +36,8 @@ type call struct {
 	env     tool.Env
 	args    []string
 	offset  int                    // first line that is shown, from 1
+	by      parameter              // that goes on at the next page; empty: byOffset
+	before  int                    // lines, or records, that git itself was told to leave out before
 	without func(line string) bool // lines that are left out beside signatures; may be nil
 }
 
@@ -60,7 +60,7 @@ func (g *reader) git(ctx context.Context, r repository, c call) (*output, error)
 	defer func() { _ = os.RemoveAll(dir) }() // links and copies
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	p := &pager{first: max(1, c.offset), most: c.env.Page(pageBytes), without: c.without, stop: stop}
+	p := newPager(c, stop)
 	var printed io.Writer = p
 	closing := func() error { return nil }
 	if c.env.Mask != nil {
@@ -114,86 +114,6 @@ func (r repository) failed(env tool.Env, result process.Result) error {
 var noHead = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(ambiguous argument|bad revision) 'head(\^\{commit\})?'`)
 })
-
-// pager keeps the lines of one page, and stops git when it has them.
-type pager struct {
-	first   int // line
-	most    int // JSON of its lines
-	without func(string) bool
-	stop    func()
-
-	partial []byte
-	lines   int // seen
-	content strings.Builder
-	room    int // used, in JSON
-	full    bool
-	dropped int
-}
-
-// Write takes all of data.
-func (p *pager) Write(data []byte) (int, error) {
-	n := len(data)
-	for len(data) > 0 && !p.full {
-		i := bytes.IndexByte(data, '\n')
-		if i < 0 {
-			p.keep(data)
-			break
-		}
-		p.keep(data[:i])
-		p.line()
-		data = data[i+1:]
-	}
-	return n, nil
-}
-
-// keep takes a part of a line, of which no more is kept than tells whether it holds
-// a signature.
-func (p *pager) keep(part []byte) {
-	const most = 64 << 10
-	p.partial = append(p.partial, part[:min(len(part), most-min(most, len(p.partial)))]...)
-}
-
-func (p *pager) line() {
-	p.lines++
-	text := p.partial
-	p.partial = p.partial[:0]
-	if p.lines < p.first {
-		return
-	}
-	if sign.Holds(text) || p.without != nil && p.without(string(text)) {
-		p.dropped++
-		return
-	}
-	l := gitrepo.Shown(string(text)) + "\n"
-	if p.room += tool.SizeInJSON(l); p.room > p.most && p.content.Len() > 0 {
-		p.full = true
-		p.lines--
-		p.stop()
-		return
-	}
-	p.content.WriteString(l)
-}
-
-// end takes a last line without an end.
-func (p *pager) end() {
-	if len(p.partial) > 0 && !p.full {
-		p.line()
-	}
-}
-
-func (p *pager) page() *output {
-	o := &output{Content: p.content.String()}
-	var notes []string
-	if p.full {
-		o.NextOffset = p.lines + 1
-		notes = append(notes, fmt.Sprintf("there is more; go on with offset %d", o.NextOffset))
-	}
-	if p.dropped > 0 {
-		notes = append(notes, "lines with signatures are not shown")
-	}
-	o.Note = strings.Join(notes, "; ")
-	return o
-}
 
 // pathspecs limit a command to a path of the project and to what tools may read.
 func (r repository) pathspecs(path string) ([]string, error) {

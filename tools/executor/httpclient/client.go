@@ -29,8 +29,8 @@ type Client struct {
 	fixed, chosen http.RoundTripper
 }
 
-// New returns a client. Fixed takes requests to addresses that tools name, chosen
-// those to addresses that callers name: it is where private ones are refused.
+// New returns a client. Fixed takes requests to hosts that tools name, chosen those to
+// hosts that callers name, or servers that redirect: it is where private ones are refused.
 func New(fixed, chosen http.RoundTripper) *Client { return &Client{fixed, chosen} }
 
 var _ chain.Primitive = (*Client)(nil)
@@ -88,10 +88,7 @@ type answer struct {
 
 // send makes the request, and again when that can help and the tool declares it.
 func (c *Client) send(ctx context.Context, r *request) (last answer, err error) {
-	client := &http.Client{Transport: c.fixed, CheckRedirect: r.checkRedirect}
-	if r.guarded {
-		client.Transport = c.chosen
-	}
+	client := &http.Client{Transport: &byTarget{c, r}, CheckRedirect: r.checkRedirect}
 	tried := false
 	waited := retry.Do(ctx, r.retry.pace(&last), func(ctx context.Context) error {
 		tried = true

@@ -3,6 +3,7 @@ package httpclient
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/netguard"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -278,7 +280,8 @@ func TestAttackHTTPRedirect(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+"/there", http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(s.Close)
-	got, err := newClient().Run(t.Context(), plan(t, `{"url":"`+s.URL+`","auth":{"type":"api_key","key":"${KEY}"},"headers":{"Authorization":"fixed","X-Named":"${KEY}"}}`, nil))
+	c := New(http.DefaultTransport, http.DefaultTransport)
+	got, err := c.Run(t.Context(), plan(t, `{"url":"`+s.URL+`","auth":{"type":"api_key","key":"${KEY}"},"headers":{"Authorization":"fixed","X-Named":"${KEY}"}}`, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,9 +289,74 @@ func TestAttackHTTPRedirect(t *testing.T) {
 	if !strings.Contains(body, "/there") || strings.Contains(body, "s3cret") || strings.Contains(body, "fixed") {
 		t.Error(body)
 	}
-	_, err = newClient().Run(t.Context(), plan(t, `{"url":"`+s.URL+`","method":"POST","body":"${KEY}","retry":{"max_attempts":3}}`, nil))
+	_, err = c.Run(t.Context(), plan(t, `{"url":"`+s.URL+`","method":"POST","body":"${KEY}","retry":{"max_attempts":3}}`, nil))
 	if !errors.Is(err, errRedirect) {
 		t.Error(err)
+	}
+}
+
+// TestAttackHTTPRedirectInward: a server redirects to this machine, where the cloud's credentials or a service of the person's are. The host is chosen by it, not by the tool, and is not connected to.
+func TestAttackHTTPRedirectInward(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(inside.Close)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/out":
+			http.Redirect(w, r, inside.URL+"/latest/meta-data/iam", http.StatusFound)
+		case "/round":
+			http.Redirect(w, r, "/out", http.StatusFound)
+		case "/moved":
+			http.Redirect(w, r, "/here", http.StatusFound)
+		}
+	}))
+	t.Cleanup(s.Close)
+	c := New(http.DefaultTransport, netguard.New(netguard.Settings{}, nil).Transport())
+	for path, refused := range map[string]bool{"/out": true, "/round": true, "/moved": false, "/here": false} {
+		_, err := c.Run(t.Context(), plan(t, `{"url":"`+s.URL+path+`"}`, nil))
+		if _, private := errors.AsType[*netguard.PrivateError](err); private != refused || !refused && err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("reached %d times", n)
+	}
+}
+
+// hops answers what goes to an address with a redirect to the next one, and notes what came.
+type hops struct {
+	next map[string]string
+	came map[string]http.Header
+}
+
+func (h hops) RoundTrip(r *http.Request) (*http.Response, error) {
+	h.came[r.URL.String()] = r.Header
+	w := httptest.NewRecorder()
+	if next := h.next[r.URL.String()]; next != "" {
+		w.Header().Set("Location", next)
+		w.WriteHeader(http.StatusFound)
+	}
+	return w.Result(), nil
+}
+
+// TestAttackHTTPRedirectScheme: a server redirects to its own name without encryption, or to another host, from an address that holds a key. Neither the key of the tool nor the address goes along.
+func TestAttackHTTPRedirectScheme(t *testing.T) {
+	t.Parallel()
+	for from, to := range map[string]string{
+		"https://api.example.com/a": "http://api.example.com/a",
+		"http://api.example.com/a":  "http://other.example.com/a",
+		"http://api.example.com/b":  "http://api.example.com:8080/b",
+	} {
+		own, others := hops{map[string]string{from + "?k=s3cret": to}, map[string]http.Header{}}, hops{nil, map[string]http.Header{}}
+		_, err := New(own, others).Run(t.Context(), plan(t, `{"url":"`+from+`?k=${KEY}","headers":{"X-API-Key":"${KEY}"}}`, nil))
+		if err != nil || own.came[from+"?k=s3cret"].Get("X-API-Key") != "s3cret" || len(own.came) != 1 {
+			t.Errorf("%s: %v, %v", from, own.came, err)
+		}
+		header, came := others.came[to]
+		if said := fmt.Sprint(header); !came || strings.Contains(said, "s3cret") {
+			t.Errorf("%s: came with %s", to, said)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func TestBook(t *testing.T) {
 	}
 	must(t, b.Update(ctx, "/p", closed(root(2).ThreadID, 25)))
 	total(25, 0)
-	must(t, b.Update(ctx, "/p", closed(root(2).ThreadID, 25))) // again, later, moves nothing
+	must(t, b.Update(ctx, "/p", closed(root(2).ThreadID, 25))) // again
 	must(t, b.Enter(ctx, root(3), 75, 100))
 	must(t, b.Drop(ctx, root(3)))
 	total(100, 0)
@@ -84,6 +84,43 @@ func TestBook(t *testing.T) {
 	if info, err := os.Stat(b.Path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
+}
+
+// TestUpdateMovesNothing: a root that has ended counts on the day of its end, however often that is
+// told; one that is open is not lowered, and counts on the day of its beginning when nobody can find it.
+func TestUpdateMovesNothing(t *testing.T) {
+	t.Parallel()
+	b, now := newBook(t)
+	ctx := t.Context()
+	open := func(id thread.ID, most thread.Micros) func() (store.Exposure, error) {
+		return func() (store.Exposure, error) { return store.Exposure{Root: id, Most: most, Open: true}, nil }
+	}
+	total := func(spent, held thread.Micros) {
+		t.Helper()
+		if got, err := b.Today(ctx); err != nil || got.Spent != spent || got.Held != held {
+			t.Errorf("today %+v, %v; want %d spent, %d held", got, err, spent, held)
+		}
+	}
+	must(t, b.Enter(ctx, root(1), 60, 100))
+	must(t, b.Update(ctx, "/p", closed(root(1).ThreadID, 25)))
+	total(25, 0)
+	*now = now.Add(24 * time.Hour)
+	must(t, b.Update(ctx, "/p", closed(root(1).ThreadID, 25)))
+	total(0, 0)
+
+	must(t, b.Enter(ctx, root(2), 60, 100))
+	must(t, b.Update(ctx, "/p", open(root(2).ThreadID, 10)))
+	total(0, 60)
+	var short *ExceededError
+	if err := b.Enter(ctx, root(3), 41, 100); !errors.As(err, &short) || short.Left != 40 {
+		t.Errorf("more than is left: %v", err)
+	}
+	must(t, b.Update(ctx, "/p", open(root(2).ThreadID, 70)))
+	total(0, 70)
+	*now = now.Add(24 * time.Hour)
+	must(t, b.Update(ctx, "/p", open(root(2).ThreadID, 70)))
+	must(t, b.Drop(ctx, root(2)))
+	total(0, 0)
 }
 
 // TestEnteredAtOnce: however many processes start roots at once, no more are let in

@@ -4,10 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -81,10 +83,14 @@ func resultOf(answer *mcp.CallToolResult) (*Result, error) {
 // repeats reports whether the text is the structured content again, for clients that
 // do not read that: as JSON, or as one member of it.
 func (r *Result) repeats() bool {
-	var members map[string]any
-	if json.Valid([]byte(r.Text)) || json.Unmarshal(r.Structured, &members) != nil {
-		return json.Valid([]byte(r.Text))
+	structured, err := item.DecodeJSON(r.Structured)
+	if err != nil {
+		return false
 	}
+	if said, err := item.DecodeJSON([]byte(r.Text)); err == nil && reflect.DeepEqual(said, structured) {
+		return true
+	}
+	members, _ := structured.(map[string]any)
 	for _, member := range members {
 		if member == r.Text {
 			return true

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
@@ -214,6 +215,76 @@ func TestSalvageGoesOn(t *testing.T) {
 	if answer := find(t, again, ask("word2 word3")); len(answer.Hits) != 0 {
 		t.Errorf("what was replaced and deleted has come back: %s", show(answer))
 	}
+}
+
+// Ids of rows have gaps of any size, and the number that was given last is one of a row that is
+// gone: bringing rows back costs what they are, whether or not the highest id can be read.
+func TestSalvageSkipsGaps(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change  string
+		scribed bool
+	}{
+		"numbers that are gone":  {"UPDATE sqlite_sequence SET seq = 1 << 60", false},
+		"the highest number":     {"UPDATE sqlite_sequence SET seq = 9223372036854775807", false},
+		"a gap":                  {"UPDATE entries SET id = 1 << 60 WHERE key = '0099'", false},
+		"the highest id":         {"UPDATE entries SET id = 9223372036854775807 WHERE key = '0099'", false},
+		"no highest id, numbers": {"UPDATE sqlite_sequence SET seq = 9223372036854775807", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const rows = 100
+			path := filled(t, rows)
+			aside := path + ".damaged-20260304T050607Z"
+			if err := os.Rename(path, aside); err != nil {
+				t.Fatal(err)
+			}
+			alter(t, aside, tt.change)
+			if tt.scribed {
+				scribbleLast(t, aside)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			listed, err := open(t, path).List(ctx, rag.Listing{Namespace: "ns", Project: "p"})
+			if err != nil || len(listed) == 0 || len(listed) < rows != tt.scribed {
+				t.Errorf("%d rows, %v", len(listed), err)
+			}
+		})
+	}
+}
+
+// alter runs a statement on a database, all of which is in its file then.
+func alter(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{statement, "PRAGMA wal_checkpoint(TRUNCATE)"} {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scribbleLast makes the page unreadable that holds the row of the highest id.
+func scribbleLast(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	for at := 0; at < len(content); at += page { // leaves of a table begin with 13
+		if leaf := content[at : at+page]; leaf[0] == 13 && bytes.Contains(leaf, []byte("p0099t")) {
+			scribble(t, path, at, page)
+			return
+		}
+	}
+	t.Fatal("no page holds the row")
 }
 
 // TestAttackForeignIndex: a folder brings a database in the place of the index, damaged or of another mark.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -77,7 +78,9 @@ func (x *Index) salvageBatch(ctx context.Context, from *wreck, file string, done
 			return nil
 		}
 		w := x.newWriter(ctx, tx)
-		rows, lost := from.rows(ctx, through, through+salvageBatch)
+		through = from.skip(ctx, through)
+		to := through + min(salvageBatch, from.last-through)
+		rows, lost := from.rows(ctx, through, to)
 		done.Lost += lost
 		for _, row := range rows {
 			if err := w.salvage(row, done); err != nil {
@@ -87,7 +90,7 @@ func (x *Index) salvageBatch(ctx context.Context, from *wreck, file string, done
 		if err := w.partChapters(); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE salvage SET through = ?, saved = ?, lost = ? WHERE file = ?", through+salvageBatch, done.Saved, done.Lost, file)
+		_, err = tx.ExecContext(ctx, "UPDATE salvage SET through = ?, saved = ?, lost = ? WHERE file = ?", to, done.Saved, done.Lost, file)
 		return err
 	})
 	return more, err
@@ -112,9 +115,13 @@ func (w *writer) salvage(row Row, done *Damage) error {
 
 // wreck is a damaged file that rows are read of, as far as they can be.
 type wreck struct {
-	db   *sql.DB // nil: nothing can be read
-	last int64   // the highest id
+	db    *sql.DB // nil: nothing can be read
+	last  int64   // the highest id
+	blind int64   // ids that may still be tried where nothing tells which there are
 }
+
+// leastRow is how many bytes of a file a row takes at least.
+const leastRow = 20
 
 // openWreck opens a damaged file. Nothing is read of one that has lost its mark: it could be
 // anybody's.
@@ -131,11 +138,13 @@ func openWreck(ctx context.Context, path string, of *database) (*wreck, error) {
 		}
 		return nil, err
 	}
-	// One of the two can be in the damaged part.
-	_ = w.db.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'entries'").Scan(&w.last)
-	var highest int64
-	_ = w.db.QueryRowContext(ctx, "SELECT ifnull(max(id), 0) FROM entries").Scan(&highest)
-	w.last = max(w.last, highest)
+	// Of the two, the number that was given last can be that of a row which is gone.
+	if err := w.db.QueryRowContext(ctx, "SELECT ifnull(max(id), 0) FROM entries").Scan(&w.last); err != nil {
+		_ = w.db.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'entries'").Scan(&w.last)
+	}
+	if info, err := os.Stat(path); err == nil {
+		w.blind = info.Size() / leastRow
+	}
 	if ctx.Err() != nil {
 		w.close()
 	}
@@ -146,6 +155,35 @@ func (w *wreck) close() {
 	if w.db != nil {
 		_ = w.db.Close() // that it is damaged is known
 	}
+}
+
+// skip is the id after which reading goes on: where it can be told, that before the next row.
+// Ids have gaps of any size: each row that was replaced has left one.
+func (w *wreck) skip(ctx context.Context, after int64) int64 {
+	if before, err := w.beforeNext(ctx, after); err == nil {
+		return before
+	}
+	if w.blind -= salvageBatch; w.blind >= 0 {
+		return after
+	}
+	for step := int64(salvageBatch); step <= (w.last-after)/2; step *= 2 {
+		if before, err := w.beforeNext(ctx, after+step); err == nil {
+			return before
+		}
+	}
+	return w.last
+}
+
+// beforeNext is the id before that of the next row; the last one where there is no more.
+func (w *wreck) beforeNext(ctx context.Context, after int64) (int64, error) {
+	var next sql.NullInt64
+	if err := w.db.QueryRowContext(ctx, "SELECT min(id) FROM entries WHERE id > ?", after).Scan(&next); err != nil {
+		return 0, err
+	}
+	if !next.Valid {
+		return w.last, nil
+	}
+	return next.Int64 - 1, nil
 }
 
 // rows are those that can be read whose id is after one and not after another, without

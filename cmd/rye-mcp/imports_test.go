@@ -136,6 +136,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"tools/action", "os/exec", "actions start nothing themselves"},
 	{"tools/gitignore", "os", "patterns are text"},
 	{"tools/gitignore", module, "patterns know nothing of the project"},
+	{"tools/retryafter", "os", "a header is text"},
+	{"tools/retryafter", module, "a header knows nothing of who asked"},
 	{"tools/executor", "tools/action", "a tool is run the same way whoever asks"},
 	{"tools/gitrepo", "tools/builtin", "tools and workspaces run git the same way"},
 	{"tools/confine", "tools/executor", "confinement knows commands, not tools"},

@@ -9,19 +9,19 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/retryafter"
 )
 
 const (
 	// maxAnswer is the most bytes of an answer about one thread: a copy of our largest
 	// states, with what LangChain puts around each message.
 	maxAnswer = 64 << 20
-	// maxSaid is the most that is told of the words of a server, in runes.
+	// maxSaid is the most that is told of the words of a server, in bytes.
 	maxSaid = 300
 	// maxAfter is the longest that a server can have one wait.
 	maxAfter = time.Minute
@@ -34,8 +34,8 @@ type Options struct {
 	Place Place
 	// Key gives the key for the header x-api-key; empty: none is sent. It may be nil.
 	Key     func(context.Context) (string, error)
-	Timeout time.Duration // of a request with its answer; 0: 30 s
-	Now     func() time.Time
+	Timeout time.Duration    // of a request with its answer; 0: 30 s
+	Now     func() time.Time // nil: time.Now
 	// Transport carries requests; nil: connections of its own, without compression.
 	Transport http.RoundTripper
 }
@@ -50,6 +50,9 @@ type Client struct {
 func New(o Options) *Client {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Transport == nil {
 		// A compressed answer may become a thousand times as large.
@@ -189,13 +192,8 @@ func plain(text string) string {
 	return item.Clip(strings.Join(strings.Fields(text), " "), maxSaid)
 }
 
-// after is what a server asks to wait, in seconds or until a date.
+// after is what a server asks to wait.
 func (c *Client) after(header string) time.Duration {
-	wait := time.Duration(0)
-	if seconds, err := strconv.Atoi(header); err == nil {
-		wait = time.Duration(min(max(seconds, 0), 3600)) * time.Second
-	} else if at, err := http.ParseTime(header); err == nil && c.options.Now != nil {
-		wait = at.Sub(c.options.Now())
-	}
-	return min(max(wait, 0), maxAfter)
+	wait, _ := retryafter.Wait(header, c.options.Now())
+	return min(wait, maxAfter)
 }

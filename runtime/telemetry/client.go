@@ -6,14 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/retryafter"
 )
 
 const (
@@ -128,14 +129,11 @@ func (c *client) request(ctx context.Context, body []byte) (*http.Request, error
 // told.
 func reason(err error) string {
 	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
+		of, ok := errors.AsType[*url.Error](err)
+		if !ok {
 			return err.Error()
 		}
-		if !strings.Contains(fmt.Sprintf("%T", err), "url.Error") {
-			return err.Error()
-		}
-		err = inner
+		err = of.Err
 	}
 }
 
@@ -153,13 +151,8 @@ func (c *client) taken(said []byte) answer {
 	return answer{outcome: accepted, rejected: max(0, rejected), why: item.Clip(r.PartialSuccess.ErrorMessage, maxSaid)}
 }
 
-// delay is what an endpoint asks to wait, in seconds or until a date.
+// delay is what an endpoint asks to wait.
 func (c *client) delay(header string) time.Duration {
-	if seconds, err := strconv.Atoi(header); err == nil {
-		return min(max(0, time.Duration(min(seconds, 3600))*time.Second), maxDelay)
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(0, at.Sub(c.now())), maxDelay)
-	}
-	return 0
+	wait, _ := retryafter.Wait(header, c.now())
+	return min(wait, maxDelay)
 }

@@ -214,6 +214,7 @@ func TestPace(t *testing.T) {
 		"the server's":      {"exponential", "7", []time.Duration{7 * time.Second, 7 * time.Second, 7 * time.Second}},
 		"at once":           {"linear", "0", []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}},
 		"too long":          {"linear", "86400", []time.Duration{longestWait, longestWait, longestWait}},
+		"until a date":      {"linear", "Fri, 31 Dec 9999 23:59:59 GMT", []time.Duration{longestWait, longestWait}},
 		"before now":        {"linear", "-3", []time.Duration{firstWait, 2 * firstWait, 3 * firstWait}},
 		"no number of ours": {"linear", "Fri, 31 Dec 1999 23:59:59 GMT", []time.Duration{firstWait, 2 * firstWait, 3 * firstWait}},
 	} {

@@ -5,10 +5,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/sethvargo/go-retry"
+
+	"github.com/rye-mcp/rye-mcp/tools/retryafter"
 )
 
 const (
@@ -43,8 +44,8 @@ func (c retries) pace(last *answer) retry.Backoff {
 	}
 	asked := retry.BackoffFunc(func() (time.Duration, bool) {
 		wait, stop := steps.Next()
-		if seconds, err := strconv.Atoi(last.header.Get("Retry-After")); err == nil && seconds >= 0 {
-			wait = max(time.Millisecond, time.Duration(min(seconds, int(longestWait/time.Second)))*time.Second) // none would be the longest
+		if said, asked := retryafter.Wait(last.header.Get("Retry-After"), time.Now()); asked {
+			wait = max(time.Millisecond, said) // none would be the longest
 		}
 		return wait, stop
 	})

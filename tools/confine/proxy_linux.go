@@ -112,6 +112,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	} else if port == "" {
 		port = "80"
+		if r.URL.Scheme == "https" {
+			port = "443"
+		}
 	}
 	credential, has := p.network.credential(host, port)
 	switch {

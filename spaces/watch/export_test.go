@@ -5,3 +5,6 @@ func (w *Watch) Watched() int { return len(w.files.WatchList()) }
 
 // MaxFolders is the bound of it.
 const MaxFolders = maxFolders
+
+// Tell is what a watch does when something may have changed.
+func (s *Shared) Tell() { s.tell() }

@@ -19,6 +19,8 @@ type Shared struct {
 	next      int
 	end       func() // of the watch that stands
 	running   sync.WaitGroup
+
+	telling sync.Mutex // held while listeners are called: a watch that was ended may still call when the next one does
 }
 
 // NewShared is a watch over the spaces of roots that does not stand yet.
@@ -27,7 +29,7 @@ func NewShared(roots resolve.Roots) *Shared {
 }
 
 // Listen calls changed when items may have changed, until stop is called; one call
-// after the other, and none that begins after stop.
+// after the other. One that is on its way then may still come.
 func (s *Shared) Listen(changed func()) (stop func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,6 +61,8 @@ func (s *Shared) leave(id int) {
 
 // tell calls the listeners there are.
 func (s *Shared) tell() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	s.mu.Lock()
 	ids := slices.Sorted(maps.Keys(s.listeners))
 	s.mu.Unlock()

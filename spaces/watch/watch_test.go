@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,4 +151,34 @@ func TestShared(t *testing.T) {
 	write(t, project, ".ai/directives/newest.md")
 	<-first
 	again()
+}
+
+// TestSharedCallsInTurn: while a watch that was ended still calls, the next one waits with it.
+func TestSharedCallsInTurn(t *testing.T) {
+	t.Parallel()
+	s := watch.NewShared(resolve.Roots{Project: t.TempDir()})
+	defer s.Close()
+	var inside, calls atomic.Int32
+	stop, err := s.Listen(func() {
+		if n := inside.Add(1); n != 1 {
+			t.Errorf("%d calls at once", n)
+		}
+		calls.Add(1)
+		for range 100 {
+			runtime.Gosched() // whoever does not wait gets here
+		}
+		inside.Add(-1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	var watches sync.WaitGroup
+	for range 8 {
+		watches.Go(s.Tell)
+	}
+	watches.Wait()
+	if n := calls.Load(); n < 8 {
+		t.Errorf("%d calls of 8", n)
+	}
 }

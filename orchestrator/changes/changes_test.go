@@ -77,6 +77,8 @@ func (s *scene) hear(topic changes.Topic) (stop func()) {
 // await returns what was heard since, when a topic was.
 func (s *scene) await(topic changes.Topic) []changes.Topic {
 	s.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
 	for {
 		s.mu.Lock()
 		heard := s.heard
@@ -88,7 +90,7 @@ func (s *scene) await(topic changes.Topic) []changes.Topic {
 		s.mu.Unlock()
 		select {
 		case <-s.woken:
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			s.Fatalf("nobody told of %v, but of %v", topic, heard)
 		}
 	}

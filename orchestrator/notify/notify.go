@@ -76,7 +76,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.drain(ctx)
+		err = s.drain(ctx)
 		if err = errors.Join(err, hold.Release()); err != nil {
 			return err
 		}
@@ -101,26 +101,25 @@ func (s *Sender) Standing(ctx context.Context) (st due.Standing, err error) {
 	return st, err
 }
 
-// drain sends what is due, and returns how much that was.
-func (s *Sender) drain(ctx context.Context) (sent int, err error) {
+// drain sends what is due.
+func (s *Sender) drain(ctx context.Context) error {
 	due, err := s.due(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	fresh, err := s.fresh(ctx, due)
 	if err != nil || len(fresh) == 0 {
-		return 0, err
+		return err
 	}
 	if len(fresh) <= flood {
 		for _, n := range fresh {
 			if err := s.send(ctx, n.message, n); err != nil {
-				return sent, err
+				return err
 			}
-			sent++
 		}
-		return sent, nil
+		return nil
 	}
-	return len(fresh), s.send(ctx, s.several(fresh), fresh...)
+	return s.send(ctx, s.several(fresh), fresh...)
 }
 
 // notice is what is due, with what is said of it.

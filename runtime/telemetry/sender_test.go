@@ -306,3 +306,17 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%s, %v, %v", text, s.Content, err)
 	}
 }
+
+// TestTimeoutIsBounded: whatever number the user's environment has, a request ends.
+func TestTimeoutIsBounded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"": defaultTimeout, "1": time.Millisecond, "60000": maxTimeout, "60001": maxTimeout,
+		"9999999999999999": maxTimeout, "9223372036854775807": maxTimeout,
+	} {
+		s, _, err := SettingsFrom(getenv("OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "OTEL_EXPORTER_OTLP_TIMEOUT="+text), "rye-mcp", "v1")
+		if err != nil || s.Timeout != want {
+			t.Errorf("%q: %v, %v", text, s.Timeout, err)
+		}
+	}
+}

@@ -187,7 +187,7 @@ func timeoutFrom(text string) (time.Duration, error) {
 	if err != nil || ms < 1 {
 		return 0, unusable("OTEL_EXPORTER_OTLP_TIMEOUT is %q, and must be a number of milliseconds above 0", text)
 	}
-	return min(time.Duration(ms)*time.Millisecond, maxTimeout), nil
+	return time.Duration(min(ms, int(maxTimeout/time.Millisecond))) * time.Millisecond, nil
 }
 
 // resourceFrom is what all spans share.

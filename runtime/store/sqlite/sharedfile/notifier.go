@@ -37,7 +37,7 @@ func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 	return ch
 }
 
-// start begins to watcn. The first look is taken here, not in the goroutine: it
+// start begins to watch. The first look is taken here, not in the goroutine: it
 // must come before the first look of the listener, or a commit between the two
 // would be seen by neither.
 func (n *notifier) start() {

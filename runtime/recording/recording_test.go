@@ -221,6 +221,7 @@ func TestShortPaths(t *testing.T) {
 		"in /home/ada/project.":              "in {project}.",
 		"/home/ada/project-two/a, /home/ada": "~/project-two/a, ~",
 		"/mnt/home/adam":                     "/mnt/home/adam",
+		"/mnt/home/ada":                      "/mnt/home/ada",
 	} {
 		if got, _ := r.Text([]byte(text)); string(got) != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
@@ -326,6 +327,17 @@ func TestAttackHostileArchive(t *testing.T) {
 		"another id":     func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].ThreadID = "other-1" },
 		"id leads out":   func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].ThreadID = "../../x" },
 		"folder":         func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].Dir = "../x" },
+		"another folder": func(f map[string][]byte, m *recording.Manifest) {
+			moved := func(name string) string { return strings.Replace(name, "threads/1/", "threads/9/", 1) }
+			for name, data := range f {
+				delete(f, name)
+				f[moved(name)] = data
+			}
+			for i, file := range m.Files {
+				m.Files[i].Name = moved(file.Name)
+			}
+			m.Threads[0].Dir = "threads/9"
+		},
 		"state":          func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].Status = thread.Error },
 		"not ended":      func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].Ended = false },
 		"item leads out": func(_ map[string][]byte, m *recording.Manifest) { m.Items[0].ID = "../../x" },

@@ -59,8 +59,8 @@ func isPublic(a netip.Addr) bool {
 
 // isHere reports whether an address is one of this machine, or of a network that it
 // is part of: a service may trust those whatever their address is.
-func isHere(a netip.Addr) bool {
-	networks, err := net.InterfaceAddrs()
+func (e exempt) isHere(a netip.Addr) bool {
+	networks, err := e.networks()
 	if err != nil {
 		return true
 	}
@@ -79,13 +79,14 @@ func isHere(a netip.Addr) bool {
 type exempt struct {
 	names    []hostPort
 	prefixes []netip.Prefix
+	networks func() ([]net.Addr, error) // of this machine
 }
 
 type hostPort struct{ host, port string } // port is empty for all
 
 // exemptOf reads the setting; entries that name nothing exempt nothing.
 func exemptOf(entries []string) exempt {
-	var e exempt
+	e := exempt{networks: net.InterfaceAddrs}
 	for _, entry := range entries {
 		if p, err := netip.ParsePrefix(entry); err == nil {
 			e.prefixes = append(e.prefixes, p.Masked())
@@ -134,5 +135,5 @@ func (e exempt) address(a netip.Addr, named bool) bool {
 	if slices.Contains(metadata(), a) {
 		return single
 	}
-	return named || isPublic(a) && !isHere(a)
+	return named || isPublic(a) && !e.isHere(a)
 }

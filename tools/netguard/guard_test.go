@@ -2,6 +2,7 @@ package netguard
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -47,6 +48,44 @@ func TestExempt(t *testing.T) {
 	}
 	if one := exemptOf([]string{"169.254.169.254"}); !one.address(netip.MustParseAddr("169.254.169.254"), false) {
 		t.Error("a metadata address that is named by itself is refused")
+	}
+}
+
+// TestOwnAddressIsRefused: an address of this machine, or of a network that it is part of, is not
+// connected to however public it looks, unless it is exempt; and none is where they are not known.
+func TestOwnAddressIsRefused(t *testing.T) {
+	t.Parallel()
+	network := func(text string) net.Addr {
+		ip, n, err := net.ParseCIDR(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &net.IPNet{IP: ip, Mask: n.Mask}
+	}
+	here := func() ([]net.Addr, error) {
+		return []net.Addr{network("8.8.4.4/29"), network("9.9.9.9/32"), network("11.0.0.1/0"), network("2606:4700::7/64")}, nil
+	}
+	for _, tt := range []struct {
+		address string
+		allowed []string
+		want    bool
+	}{
+		{"8.8.4.4", nil, false}, {"8.8.4.1", nil, false}, {"8.8.4.9", nil, true},
+		{"9.9.9.9", nil, false}, {"9.9.9.8", nil, true}, {"::ffff:9.9.9.9", nil, false}, {"64:ff9b::909:909", nil, false},
+		{"11.0.0.1", nil, false}, {"11.0.0.2", nil, true}, // a mask of 0 is no network
+		{"2606:4700::8", nil, false}, {"2606:4700:1::8", nil, true},
+		{"9.9.9.9", []string{"9.9.9.9"}, true},
+	} {
+		e := exemptOf(tt.allowed)
+		e.networks = here
+		if got := e.address(netip.MustParseAddr(tt.address), false); got != tt.want {
+			t.Errorf("%s: %t", tt.address, got)
+		}
+	}
+	unknown := exemptOf(nil)
+	unknown.networks = func() ([]net.Addr, error) { return nil, errors.New("not told") }
+	if unknown.address(netip.MustParseAddr("8.8.8.8"), false) {
+		t.Error("an address is connected to that may be of this machine")
 	}
 }
 

@@ -178,7 +178,8 @@ func whyHTTP(ctx context.Context, err error) *FailedError {
 		return &FailedError{Err: errTooLong}
 	case unreachable:
 		return &FailedError{Err: of.Err} // the address may hold a key
-	case refused, errors.Is(err, context.Canceled), errors.Is(err, errTimeout), errors.Is(err, errClosed):
+	case refused, errors.Is(err, context.Canceled), errors.Is(err, errTimeout), errors.Is(err, errClosed),
+		errors.Is(err, errTooManyTools), errors.Is(err, errTooManyPages):
 		return &FailedError{Err: err}
 	case status >= http.StatusBadRequest:
 		return &FailedError{Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status)), Said: err.Error()}

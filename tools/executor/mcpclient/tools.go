@@ -15,6 +15,11 @@ const (
 	maxPages = 100
 )
 
+var (
+	errTooManyTools = fmt.Errorf("it offers more than %d tools", maxTools)
+	errTooManyPages = fmt.Errorf("its list of tools has more than %d pages", maxPages)
+)
+
 // Tool is a tool that a server offers. All of it is the server's word.
 type Tool struct {
 	Name        string          `json:"name"`
@@ -38,14 +43,14 @@ func (c *Connections) Tools(ctx context.Context, s Server) ([]Tool, error) {
 				return err
 			}
 			if tools = append(tools, page...); len(tools) > maxTools {
-				return fmt.Errorf("it offers more than %d tools", maxTools)
+				return errTooManyTools
 			}
 			if next == "" {
 				return nil
 			}
 			request.Params.Cursor = next
 		}
-		return fmt.Errorf("its list of tools has more than %d pages", maxPages)
+		return errTooManyPages
 	})
 	return tools, err
 }

@@ -243,6 +243,24 @@ func (c comes) Release() error {
 
 func (c comes) End() error { return nil }
 
+// TestAsManyAsAreToldOneByOne: up to the bound each notice is a message, and of one more a message counts.
+func TestAsManyAsAreToldOneByOne(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{flood, flood + 1} {
+		o := newOffice(t)
+		var each []string
+		for i := range n {
+			id := o.thread(fmt.Sprintf("work%d", i), "", began)
+			o.end(id, began)
+			each = append(each, fmt.Sprintf("ended %s 1", id))
+		}
+		if n > flood {
+			each = []string{fmt.Sprint("several  ", n)}
+		}
+		o.run(each...)
+	}
+}
+
 // TestSeveralOfOneThread: a message for many notices counts threads, and the money of each once.
 func TestSeveralOfOneThread(t *testing.T) {
 	t.Parallel()

@@ -317,16 +317,16 @@ func TestAttackHostileArchive(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(files map[string][]byte, m *recording.Manifest){
-		"content":        func(f map[string][]byte, _ *recording.Manifest) { f["threads/1/thread.json"] = []byte(`{}`) },
-		"size":           func(_ map[string][]byte, m *recording.Manifest) { m.Files[0].Size++ },
-		"negative":       func(_ map[string][]byte, m *recording.Manifest) { m.Files[0].Size = -1 },
-		"listed twice":   func(_ map[string][]byte, m *recording.Manifest) { m.Files = append(m.Files, m.Files[0]) },
-		"not there":      func(f map[string][]byte, m *recording.Manifest) { delete(f, m.Files[0].Name) },
-		"no threads":     func(_ map[string][]byte, m *recording.Manifest) { m.Threads = nil },
-		"thread twice":   func(_ map[string][]byte, m *recording.Manifest) { m.Threads = append(m.Threads, m.Threads[0]) },
-		"another id":     func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].ThreadID = "other-1" },
-		"id leads out":   func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].ThreadID = "../../x" },
-		"folder":         func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].Dir = "../x" },
+		"content":      func(f map[string][]byte, _ *recording.Manifest) { f["threads/1/thread.json"] = []byte(`{}`) },
+		"size":         func(_ map[string][]byte, m *recording.Manifest) { m.Files[0].Size++ },
+		"negative":     func(_ map[string][]byte, m *recording.Manifest) { m.Files[0].Size = -1 },
+		"listed twice": func(_ map[string][]byte, m *recording.Manifest) { m.Files = append(m.Files, m.Files[0]) },
+		"not there":    func(f map[string][]byte, m *recording.Manifest) { delete(f, m.Files[0].Name) },
+		"no threads":   func(_ map[string][]byte, m *recording.Manifest) { m.Threads = nil },
+		"thread twice": func(_ map[string][]byte, m *recording.Manifest) { m.Threads = append(m.Threads, m.Threads[0]) },
+		"another id":   func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].ThreadID = "other-1" },
+		"id leads out": func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].ThreadID = "../../x" },
+		"folder":       func(_ map[string][]byte, m *recording.Manifest) { m.Threads[0].Dir = "../x" },
 		"another folder": func(f map[string][]byte, m *recording.Manifest) {
 			moved := func(name string) string { return strings.Replace(name, "threads/1/", "threads/9/", 1) }
 			for name, data := range f {

@@ -104,6 +104,21 @@ func TestAttackDamagedCodes(t *testing.T) {
 	}
 }
 
+// TestTooManyRecords: a file of more records than a chapter has is refused, though it is whole.
+func TestTooManyRecords(t *testing.T) {
+	t.Parallel()
+	name, _, built := sample(t, 5, 1)
+	for records, wrong := range map[int]bool{MaxRecords: false, MaxRecords + 1: true} {
+		file := make([]byte, fileSize(name.Dimension, records))
+		copy(file, built[:headerSize])
+		binary.LittleEndian.PutUint32(file[52:], uint32(records))
+		binary.LittleEndian.PutUint32(file[len(file)-crcSize:], checksum(file))
+		if _, err := Parse(name, file); errors.Is(err, ErrDamaged) != wrong {
+			t.Errorf("%d records: %v", records, err)
+		}
+	}
+}
+
 // FuzzParse reads any bytes, with a checksum that is right. What is accepted can be searched.
 func FuzzParse(f *testing.F) {
 	name, records, built := sample(f, 5, 3)

@@ -278,11 +278,15 @@ func readCost(ctx context.Context, p *handler.Project, uri string, a Address) (s
 		ThreadID: s.ThreadID, ResolvedThreadID: s.ResolvedThreadID, Status: s.Status, Cost: s.Cost, ChainCost: s.ChainCost, Budget: s.Budget,
 	}
 	reading, err := fitted(uri, a.Bytes, told, func() bool { return false })
-	if s.Status.Terminal() && (s.Budget == nil || s.Budget.Active == 0) {
+	if told.settled() {
 		reading.Keep = keepEnded
 	}
 	return reading, err
 }
+
+// settled reports whether the cost stays as it is: the thread has ended, and so have all
+// whose money comes out of its budget.
+func (c cost) settled() bool { return c.Status.Terminal() && (c.Budget == nil || c.Budget.Active == 0) }
 
 // chain is a chain of threads; of a long one those in the middle are left out.
 type chain struct {
@@ -296,20 +300,23 @@ func readChain(ctx context.Context, p *handler.Project, uri string, a Address) (
 		return server.Reading{}, err
 	}
 	told := chain{Chain: whole}
-	reading, err := fitted(uri, a.Bytes, &told, func() bool {
-		links := told.Chain.Chain
-		if len(links) <= 2 {
-			return false
-		}
-		cut := max(1, (len(links)-1)/4)
-		told.Chain.Chain = slices.Concat(links[:1], links[1+cut:])
-		told.Omitted += cut
-		return true
-	})
+	reading, err := fitted(uri, a.Bytes, &told, told.omit)
 	if newest := whole.Chain[len(whole.Chain)-1]; newest.Status.Terminal() {
 		reading.Keep = keepEnded
 	}
 	return reading, err
+}
+
+// omit leaves out some more links, where there are any but the first and the newest.
+func (c *chain) omit() bool {
+	links := c.Chain.Chain
+	if len(links) <= 2 {
+		return false
+	}
+	cut := max(1, (len(links)-1)/4)
+	c.Chain.Chain = slices.Concat(links[:1], links[1+cut:])
+	c.Omitted += cut
+	return true
 }
 
 // readItem reads what rye_fetch reads, with what that refuses.

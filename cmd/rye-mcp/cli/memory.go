@@ -45,11 +45,17 @@ func newMemory(sys System, p *project, log zerolog.Logger) *memory {
 // process runs.
 func (p *project) memorySettings() (config.Memory, error) {
 	if p.decided != nil {
-		set, _, err := p.decided.Memory()
+		return memoryIn(p.decided)()
+	}
+	return memoryIn(p.config.Read())()
+}
+
+// memoryIn are those of one version of the settings.
+func memoryIn(settings interface{ Memory() (config.Memory, []string, error) }) func() (config.Memory, error) {
+	return func() (config.Memory, error) {
+		set, _, err := settings.Memory()
 		return set, err
 	}
-	set, _, err := p.config.Read().Memory()
-	return set, err
 }
 
 // idleWithout reports whether a tool is one of memory, which is off: no request of a thread

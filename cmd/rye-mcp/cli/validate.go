@@ -141,13 +141,12 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	gate := newGate(sys, roots)
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
 	p := &project{trust: gate}
-	tools, err := newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil)
+	settings, env := config.New(roots).Read(), placeholderEnv(roots)
+	tools, err := newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil, memoryIn(settings))
 	if err != nil {
 		return nil, err
 	}
 	actsOnThreads := func(id string) bool { return slices.Contains(action.ThreadItemIDs(), id) }
-	settings, env := config.New(roots).Read(), placeholderEnv(roots)
-	tools = tools.WithIdle(idleWithout(func() (config.Memory, error) { set, _, err := settings.Memory(); return set, err }))
 	// The settings of a project are validated whether or not they count. Nothing that
 	// they name is called.
 	resolver := resolve.New(roots)

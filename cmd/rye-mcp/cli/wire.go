@@ -156,10 +156,9 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	if err = p.bound(sys, roots); err != nil {
 		return nil, err
 	}
-	if p.executor, err = newExecutor(sys, roots, by.from(resolve.New(roots)), p.builtins(sys, user), p.primitives(), by.over(p.trust).With(p.integrity), p.config.Read); err != nil {
+	if p.executor, err = newExecutor(sys, roots, by.from(resolve.New(roots)), p.builtins(sys, user), p.primitives(), by.over(p.trust).With(p.integrity), p.config.Read, p.memorySettings); err != nil {
 		return nil, err
 	}
-	p.executor = p.executor.WithIdle(idleWithout(p.memorySettings))
 	host, err := sys.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find the name of this host: %w", err)
@@ -217,9 +216,10 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 
 // newExecutor runs the tools that are functions of this program, and those of items
 // that the gate lets through. Items are where those of roots are found. Settings are those
-// that count in the project; nil: there are none.
+// that count in the project; nil: there are none. Tools of memory are offered where memory is on.
 func newExecutor(
 	sys System, roots resolve.Roots, items *resolve.Resolver, builtins []tool.Tool, primitives map[string]chain.Primitive, gate *trust.Gate, settings func() *config.Snapshot,
+	memory func() (config.Memory, error),
 ) (*executor.Executor, error) {
 	builtin, err := executor.New(builtins...)
 	if err != nil {
@@ -234,7 +234,7 @@ func newExecutor(
 		Accepted: func() bool { return trust.ProjectOf(roots).Programs() },
 		Settings: func(rel string) ([]config.Layer, error) { return settings().Layers(rel) },
 	}}
-	return builtin.WithItems(chains, primitives), nil
+	return builtin.WithItems(chains, primitives).WithIdle(idleWithout(memory)), nil
 }
 
 // connect makes the parts that work with the others: controller, index and

@@ -51,7 +51,9 @@ func (p *project) memorySettings() (config.Memory, error) {
 }
 
 // memoryIn are those of one version of the settings.
-func memoryIn(settings interface{ Memory() (config.Memory, []string, error) }) func() (config.Memory, error) {
+func memoryIn(settings interface {
+	Memory() (config.Memory, []string, error)
+}) func() (config.Memory, error) {
 	return func() (config.Memory, error) {
 		set, _, err := settings.Memory()
 		return set, err

@@ -25,8 +25,18 @@ const toldAnywhere = `
 ` + "```" + `
 
 Keep what is large.
+-- .ai/directives/after.md --
+` + "```xml" + `
+<directive name="after" version="1.0.0">
+  <metadata><model tier="fast" /><limits spend="0.50" /><context><before>agent/threads/@latest/keep</before></context></metadata>
+</directive>
+` + "```" + `
+
+Say what came before.
 -- model.yaml --
 turns:
+  - match: {first: It was large}
+    text: It began with that.
   - match: {first: Keep what is large, turn: 1}
     tool_calls: [{name: rye_file_system_read, input: {path: large.txt}}]
   - match: {first: Keep what is large}
@@ -86,7 +96,8 @@ func TestRecordsFromAnywhere(t *testing.T) {
 }
 
 // TestOneKeyForAll: a machine with another key than the one that signs what a project's
-// threads leave is told so, and store.key makes it one of them.
+// threads leave is told so, and store.key makes it one of them, which threads begin with what
+// others have left.
 func TestOneKeyForAll(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -110,11 +121,24 @@ func TestOneKeyForAll(t *testing.T) {
 	fleet := filepath.Join(home, ".ai", "config", "keys", "fleet")
 	p.noError(os.MkdirAll(fleet, 0o700))
 	p.noError(os.WriteFile(filepath.Join(fleet, "private_key.pem"), key, 0o600))
+	p.noError(os.WriteFile(filepath.Join(home, ".ai", "config", "agent", "agent.yaml"), []byte("integrity: {mode: strict}\n"), 0o600))
 	for _, command := range [][]string{
+		{"keys", "generate"}, {"sign", "keep"}, {"sign", "after"},
 		{"config", "set", "--user", "store", "store.key", "~/.ai/config/keys/fleet/private_key.pem"}, {"run", "keep"}, {"threads", "verify", "--all"},
+		{"run", "after"}, {"--store", "local", "run", "keep"}, {"--store", "local", "run", "after"},
 	} {
 		if out, err := p.cli(p.dir, other, command...); err != nil {
 			t.Errorf("with the same key rye-mcp %s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+	renderings, err := filepath.Glob(filepath.Join(p.dir, ".ai", "knowledge", "agent", "threads", "keep", "*.md"))
+	p.noError(err)
+	if len(renderings) != 3 {
+		t.Errorf("of three threads there are the renderings %v", renderings)
+	}
+	for _, id := range []string{"@latest/keep", "keep/" + strings.TrimSuffix(filepath.Base(renderings[0]), ".md")} {
+		if out, err := p.cli(p.dir, other, "items", "show", "agent/threads/"+id); err != nil || strings.Contains(out, "untrusted_key") {
+			t.Errorf("what was left as %s: %v\n%s", id, err, out)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (h *house) body(id string, of thread.ID) string {
 	h.must(err)
 	gate := &trust.Gate{
 		Own:      func() (*sign.PublicKey, error) { return nil, nil },
-		State:    func() (*sign.PublicKey, error) { return h.key.Public(), nil },
+		State:    func() ([]*sign.PublicKey, error) { return []*sign.PublicKey{h.key.Public()}, nil },
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Strict}, nil },
 	}
 	if _, err := gate.Check(trust.SubjectOf(found)); err != nil {

@@ -20,9 +20,9 @@ type Gate struct {
 	Roots   resolve.Roots
 	Shipped func(path string, content []byte) bool // see [Sources]
 	Own     func() (*sign.PublicKey, error)        // nil when the user has no signing key
-	// State is the key of what the user's threads leave; nil when there is none. It
-	// counts for the knowledge about threads, and for nothing else.
-	State func() (*sign.PublicKey, error)
+	// State are the keys of what the user's threads leave; none when there is none. They
+	// count for the knowledge about threads, and for nothing else.
+	State func() ([]*sign.PublicKey, error)
 	// Settings is nil in a gate that is made for a call, or a thread, by With or Once.
 	Settings func() (Settings, error)
 	// Development makes "warn" of the mode "strict"; see [Settings.ForDevelopment].
@@ -138,20 +138,21 @@ func (g *Gate) Verify(s Subject) (Verdict, error) {
 	return keyring.Verify(s), nil
 }
 
-// aboutThread verifies knowledge about a thread with the state key.
+// aboutThread verifies knowledge about a thread with the state keys.
 func (g *Gate) aboutThread(s Subject) (good bool, v Verdict, err error) {
 	if g.State == nil || !item.IsThreadRecord(s.Kind, s.ID) {
 		return false, v, nil
 	}
-	key, err := g.State()
+	keys, err := g.State()
 	if err != nil {
 		return false, v, fmt.Errorf("%s cannot be checked: %w", s, err)
 	}
-	if key == nil {
-		return false, v, nil
+	for _, key := range keys {
+		if v = g.keyring(key, resolve.Roots{}).Verify(s); v.Status.Good() {
+			return true, v, nil
+		}
 	}
-	v = g.keyring(key, resolve.Roots{}).Verify(s)
-	return v.Status.Good(), v, nil
+	return false, v, nil
 }
 
 // Keyring reads all keys.

@@ -12,10 +12,12 @@ import (
 func TestAttackForgedRendering(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	state, forger := newKey(t, 7), newKey(t, 8)
+	state, forger, fleet := newKey(t, 7), newKey(t, 8), newKey(t, 9)
 	settings := trust.Settings{Mode: trust.Strict}
 	gate := h.gate(&settings)
-	gate.State = func() (*sign.PublicKey, error) { return state.Public(), nil }
+	gate.State = func() ([]*sign.PublicKey, error) {
+		return []*sign.PublicKey{state.Public(), fleet.Public()}, nil
+	}
 	const rendering = "agent/threads/work/work-1"
 	for name, tt := range map[string]struct {
 		key    *sign.Key
@@ -25,11 +27,13 @@ func TestAttackForgedRendering(t *testing.T) {
 		good   bool
 	}{
 		"a rendering":             {state, sign.Name{Kind: "knowledge", ID: rendering}, item.Knowledge, rendering, true},
+		"of the fleet's key":      {fleet, sign.Name{Kind: "knowledge", ID: rendering}, item.Knowledge, rendering, true},
 		"of another key":          {forger, sign.Name{Kind: "knowledge", ID: rendering}, item.Knowledge, rendering, false},
 		"of another thread":       {state, sign.Name{Kind: "knowledge", ID: rendering + "2"}, item.Knowledge, rendering, false},
 		"knowledge beside them":   {state, sign.Name{Kind: "knowledge", ID: "agent/threadsome"}, item.Knowledge, "agent/threadsome", false},
 		"a directive":             {state, sign.Name{Kind: "directive", ID: rendering}, item.Directive, rendering, false},
 		"a directive by its text": {state, sign.Name{Kind: "knowledge", ID: rendering}, item.Directive, rendering, false},
+		"a tool of the fleet's":   {fleet, sign.Name{Kind: "tool", ID: rendering + ".md"}, item.Tool, rendering, false},
 		"a tool":                  {state, sign.Name{Kind: "tool", ID: rendering + ".md"}, item.Tool, rendering, false},
 	} {
 		text, err := sign.Attach([]byte("```yaml\nname: work-1\n```\nDone.\n"), ".md", tt.signed, tt.key, noon)

@@ -25,6 +25,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -44,14 +45,37 @@ func publicKey(key *sign.Key, err error) (*sign.PublicKey, error) {
 	return key.Public(), nil
 }
 
-// stateKey is the public half of the key that signs what threads leave; nil when no
-// thread of the user has ever run.
-func stateKey(user string) (*sign.PublicKey, error) {
-	key, err := sign.LoadState(user)
-	if errors.Is(err, sign.ErrNoKey) {
-		return nil, nil
+// stateKeys are the public halves of the keys that sign what threads leave: the user's own,
+// once a thread of the user has run, and that of the fleet, where the user names one. What was
+// left before there was a fleet, or while its store could not be reached, has the first.
+func stateKeys(sys System, roots resolve.Roots) (keys []*sign.PublicKey, err error) {
+	own, err := sign.LoadState(roots.User)
+	if err != nil && !errors.Is(err, sign.ErrNoKey) {
+		return nil, err
 	}
-	return publicKey(key, err)
+	if own != nil {
+		keys = append(keys, own.Public())
+	}
+	file, err := fleetKeyFile(sys, roots)
+	if file == "" || err != nil {
+		return keys, err
+	}
+	fleet, err := loadFleetKey(roots.User, file)
+	if err != nil {
+		return nil, err
+	}
+	return append(keys, fleet.Public()), nil
+}
+
+// fleetKeyFile is the file of the fleet's key, as the starter of this process has said, or the
+// user's settings say; empty: there is none.
+func fleetKeyFile(sys System, roots resolve.Roots) (string, error) {
+	if sys.store != nil && sys.store.handed != nil && sys.store.of == roots.Project {
+		in, err := handedSite(sys.store.handed.Store)
+		return in.key, err
+	}
+	set, _, err := config.New(roots).Read().Store(true)
+	return set.Key, err
 }
 
 // projectState is where the threads of a project are: found when it is asked for,
@@ -120,11 +144,15 @@ func (s *projectState) fleetKey() (*sign.Key, error) {
 	if s.site.key == "" {
 		return sign.EnsureState(s.finder.User, nil)
 	}
-	path := s.site.key
-	if rest, home := strings.CutPrefix(path, "~/"); home {
-		path = filepath.Join(s.finder.User, rest)
+	return loadFleetKey(s.finder.User, s.site.key)
+}
+
+// loadFleetKey reads the file that store.key names.
+func loadFleetKey(user, file string) (*sign.Key, error) {
+	if rest, home := strings.CutPrefix(file, "~/"); home {
+		file = filepath.Join(user, rest)
 	}
-	key, err := sign.LoadFile(path)
+	key, err := sign.LoadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("store.key of %s: %w", config.StoreFile, err)
 	}

@@ -439,7 +439,7 @@ func newGate(sys System, roots resolve.Roots) *trust.Gate {
 	return &trust.Gate{
 		Roots: roots, Shipped: system.Has,
 		Own:         func() (*sign.PublicKey, error) { return publicKey(loadKey(roots.User)) },
-		State:       func() (*sign.PublicKey, error) { return stateKey(roots.User) },
+		State:       func() ([]*sign.PublicKey, error) { return stateKeys(sys, roots) },
 		Development: sys.Getenv(devMode) == "1",
 	}
 }

@@ -115,7 +115,9 @@ func (l *Launcher) Launch(r Request) (life.Running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
-	return running{started, thread.Process(l.Place.Identify(started.PID()))}, nil
+	runs := running{started, thread.Process(l.Place.Identify(started.PID()))}
+	life.HandOver(r.Hold, runs)
+	return runs, nil
 }
 
 // WorkerVariable names the worker whose thread a process runs, or is started by, as

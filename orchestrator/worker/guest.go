@@ -21,17 +21,16 @@ type Guest struct {
 	Project string       // its name in the store
 	Self    fleet.Worker // without slots
 	// Under is the worker whose thread this process runs: what it starts lives by that
-	// lease. Empty: there is none.
+	// lease. Empty: there is none, and each run that it claims has a lease of its own.
 	Under thread.Incarnation
 	// Started are the settings that a thread was started with, and the workspace that it works
 	// in as that stands, each nil where there is none; nil: they are not known.
 	Started func(context.Context, thread.ID) (*thread.Accepted, *thread.Workspace)
 	Log     zerolog.Logger
 
-	mu    sync.Mutex
-	lease *fleet.Lease
-	stop  context.CancelFunc // of its renewal
-	kept  sync.WaitGroup
+	mu     sync.Mutex
+	leases map[thread.Incarnation]*keptLease
+	kept   sync.WaitGroup
 }
 
 // guestWithin bounds what a guest asks the fleet.
@@ -52,66 +51,8 @@ func (g *Guest) NewRun() thread.Run {
 	return own.NewRun()
 }
 
-// incarnation is that of the lease of this process, which is taken with the first call, and
-// anew where it was lost.
-//
-//nolint:contextcheck // the lease outlives the call
-func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lease != nil && g.lease.Holds() {
-		return g.lease.Incarnation, nil
-	}
-	f, err := g.Fleet(ctx)
-	if err != nil {
-		return "", err
-	}
-	self := g.Self
-	self.Name = fmt.Sprintf("%s %s", self.Name, thread.NewIncarnation()) // two of a process must not be in each other's way
-	lease, err := f.Join(ctx, self)
-	if err != nil {
-		return "", err
-	}
-	if g.stop != nil {
-		g.stop() // of the one that was lost
-	}
-	keeping, stop := context.WithCancel(context.Background())
-	g.lease, g.stop = lease, stop
-	g.kept.Go(func() { _ = lease.Keep(keeping) }) // when it is lost the next run gets another
-	return lease.Incarnation, nil
-}
-
-// Own is the incarnation whose threads run beside this process.
-func (g *Guest) Own() thread.Incarnation {
-	if g.Under != "" {
-		return g.Under
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lease == nil {
-		return ""
-	}
-	return g.lease.Incarnation
-}
-
-// Close gives the lease back. Threads that this process has started go on, and are known by
-// their processes from then on.
-//
-//nolint:contextcheck,nolintlint // who closes has no time limit of its own
-func (g *Guest) Close() {
-	g.mu.Lock()
-	lease, stop := g.lease, g.stop
-	g.lease = nil
-	g.mu.Unlock()
-	if lease == nil {
-		return
-	}
-	stop()
-	g.kept.Wait()
-	ctx, done := context.WithTimeout(context.Background(), time.Second)
-	defer done()
-	_ = lease.Leave(ctx) // else it runs out
-}
+// Own is the incarnation of the worker whose thread this process runs.
+func (g *Guest) Own() thread.Incarnation { return g.Under }
 
 // Room implements [threads.Fleet]: there is some while no worker takes threads of the
 // project.

@@ -102,29 +102,27 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestGuest: what a guest starts or settles lives by one lease of its own, which is taken
-// with the first and ends with the guest; below a worker it lives by the worker's.
+// TestGuest: each run that a guest has at the same time lives by a lease of its own, which is
+// used again when nobody has the run any more; below a worker all live by the worker's.
 func TestGuest(t *testing.T) {
 	t.Parallel()
 	var passed atomic.Int64
 	f, ctx := newFleet(newPool(t), &passed), t.Context()
-	g := &Guest{
-		Fleet: func(context.Context) (*fleet.Fleet, error) { return f, nil }, Project: "p", Self: fleet.Worker{Name: "host/1"}, Log: zerolog.Nop(),
-	}
+	g := newGuest(f, "host/1")
 	defer g.Close()
-	if g.Own() != "" {
-		t.Error("it has a lease before it starts anything")
+	first, second := g.NewRun(), g.NewRun()
+	if first.Incarnation() == second.Incarnation() {
+		t.Errorf("two runs live by %s", first.Incarnation())
 	}
-	first := g.NewRun().Incarnation()
-	if again := g.NewRun().Incarnation(); again != first || g.Own() != first {
-		t.Errorf("its runs live by %s and %s, its own is %s", first, again, g.Own())
+	wantAlive(t, f, first, true)
+	g.Back(first)
+	if again := g.NewRun(); again.Incarnation() != first.Incarnation() || again == first {
+		t.Errorf("after run %s comes %s", first, again)
 	}
-	if alive, err := f.Alive(ctx, first); !alive || err != nil {
-		t.Errorf("alive: %t, %v", alive, err)
-	}
+	g.Back(first)
 	passed.Store(int64(time.Hour)) // it was suspended
-	if second := g.NewRun().Incarnation(); second == first || g.Own() != second {
-		t.Errorf("after its lease was lost it goes on with %s", second)
+	if next := g.NewRun(); next.Incarnation() == first.Incarnation() {
+		t.Errorf("after its lease was lost it goes on with %s", next)
 	}
 	done, room := g.Room(ctx)
 	if done(); !room {
@@ -136,16 +134,77 @@ func TestGuest(t *testing.T) {
 	if _, room = g.Room(ctx); room {
 		t.Error("it takes a thread that is a worker's")
 	}
-	second := g.Own()
 	g.Close()
-	if alive, err := f.Alive(ctx, second); alive || err != nil {
-		t.Errorf("after its end its lease goes on: %t, %v", alive, err)
-	}
+	wantAlive(t, f, first, false)
+	wantAlive(t, f, second, false)
 
-	under := &Guest{Under: first, Fleet: func(context.Context) (*fleet.Fleet, error) {
+	by := first.Incarnation()
+	under := &Guest{Under: by, Fleet: func(context.Context) (*fleet.Fleet, error) {
 		return nil, errors.New("nobody is asked")
 	}}
-	if run := under.NewRun(); run.Incarnation() != first || under.Own() != first {
-		t.Errorf("below worker %s it makes run %s", first, run)
+	if run := under.NewRun(); run.Incarnation() != by || under.Own() != by || under.Inherit(ctx, run) != nil {
+		t.Errorf("below worker %s it makes run %s", by, run)
 	}
+}
+
+func newGuest(f *fleet.Fleet, name string) *Guest {
+	return &Guest{
+		Fleet: func(context.Context) (*fleet.Fleet, error) { return f, nil }, Project: "p",
+		Self: fleet.Worker{Name: name, Machine: "m"}, Log: zerolog.Nop(),
+	}
+}
+
+func wantAlive(t *testing.T, f *fleet.Fleet, run thread.Run, want bool) {
+	t.Helper()
+	if alive, err := f.Alive(t.Context(), run.Incarnation()); alive != want || err != nil {
+		t.Errorf("run %s is alive: %t, %v; want %t", run, alive, err, want)
+	}
+}
+
+// TestLeaseOfAProcess: what was given to the process of a thread goes on when the starter ends,
+// and with that process alone; the starter ends it when the process is gone. Nobody on its own
+// machine needs it, and a process does not end what a starter of an older version has for all.
+func TestLeaseOfAProcess(t *testing.T) {
+	t.Parallel()
+	var passed atomic.Int64
+	f, ctx := newFleet(newPool(t), &passed), t.Context()
+	starter, process := newGuest(f, "host/1"), newGuest(f, "host/2")
+	run, died := starter.NewRun(), starter.NewRun()
+	ended := make(chan struct{})
+	starter.Take(run)
+	starter.Give(run, nil)
+	starter.Give(died, ended)
+	if next := starter.NewRun(); next.Incarnation() == run.Incarnation() {
+		t.Errorf("run %s lives by the lease of process %s", next, run)
+	}
+	close(ended)
+	for alive := true; alive; {
+		var err error
+		if alive, err = f.Alive(ctx, died.Incarnation()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	starter.Close()
+	wantAlive(t, f, run, true)
+	for machine, want := range map[string]bool{"m": false, "n": true} {
+		if alive, err := f.AliveElsewhere(ctx, run.Incarnation(), machine); alive != want || err != nil {
+			t.Errorf("on machine %s it is alive: %t, %v", machine, alive, err)
+		}
+	}
+	if err := process.Inherit(ctx, run); err != nil {
+		t.Fatal(err)
+	}
+	process.Close()
+	wantAlive(t, f, run, false)
+
+	older, err := f.Join(ctx, fleet.Worker{Name: "older"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process = newGuest(f, "host/3")
+	if err := process.Inherit(ctx, older.Incarnation.NewRun()); err != nil {
+		t.Fatal(err)
+	}
+	process.Close()
+	wantAlive(t, f, older.Incarnation.NewRun(), true)
 }

@@ -3,6 +3,7 @@ package life_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -82,5 +83,59 @@ func TestLeasedAskAgain(t *testing.T) {
 	held()
 	if held() {
 		t.Error("an answer that was under way is given again")
+	}
+}
+
+// told are the leases of a process as a test hears of them.
+type told []string
+
+func (h *told) Take(run thread.Run) { *h = append(*h, "take "+string(run)) }
+func (h *told) Back(run thread.Run) { *h = append(*h, "back "+string(run)) }
+func (h *told) Give(run thread.Run, ended <-chan struct{}) {
+	<-ended
+	*h = append(*h, "give "+string(run))
+}
+
+// gone is a process that has ended.
+type gone struct{ life.Running }
+
+func (gone) Done() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+// TestLeases: a lease goes with what was claimed: it is back when that is let go, and the
+// process's that has inherited it.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	local := newLocal(t)
+	if err := local.Home().Of("work-1").Make(); err != nil {
+		t.Fatal(err)
+	}
+	heard := &told{}
+	l := &life.Leased{Life: local, Leases: heard}
+	a, b, c := thread.NewRun(), thread.NewRun(), thread.NewRun()
+	claim := func(run thread.Run) life.Hold {
+		hold, err := l.Claim(life.Key{Thread: "work-1", Run: run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hold
+	}
+	released := claim(a)
+	inherited := claim(b)
+	if _, err := life.Lock(inherited); err != nil {
+		t.Error(err)
+	}
+	life.HandOver(inherited, gone{})
+	for _, let := range []func() error{released.Release, released.Release, inherited.Release, claim(c).End} {
+		if err := let(); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{"take " + string(a), "take " + string(b), "give " + string(b), "take " + string(c), "back " + string(a), "back " + string(c)}
+	if !slices.Equal(*heard, want) {
+		t.Errorf("they hear\n%q, want\n%q", *heard, want)
 	}
 }

@@ -116,6 +116,9 @@ func (h *localLife) End() error {
 // Lock is the lock behind what [Local] has claimed, to be handed to the process that
 // is started.
 func Lock(h Hold) (*process.Lock, error) {
+	if leased, is := h.(*leasedLife); is {
+		h = leased.Hold
+	}
 	life, ok := h.(*localLife)
 	if !ok {
 		return nil, fmt.Errorf("a hold of type %T cannot be handed to a process of this machine", h)

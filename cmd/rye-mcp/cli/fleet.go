@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -32,7 +33,7 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 				meta, _ := p.kept.Of(id).Meta().Read() // what is wrong with it its own process says
 				return meta.Accepted, p.control.Threads.WorkspaceFor(ctx, meta)
 			},
-			Self: fleet.Worker{Name: guestName(p), Process: thread.Process(p.place.Self()), Version: version()},
+			Self: fleet.Worker{Name: guestName(p), Process: thread.Process(p.place.Self()), Version: version(), Machine: locksOf(p)},
 		}
 		p.fleet, own = p.guest, p.guest.Own
 	}
@@ -42,8 +43,11 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 		if err != nil {
 			return false, err
 		}
-		return f.Alive(ctx, i)
+		return f.AliveElsewhere(ctx, i, locksOf(p))
 	}}
+	if p.guest != nil {
+		leased.Leases = p.guest
+	}
 	p.life, p.askAgain = leased, leased.AskAgain
 }
 
@@ -63,6 +67,16 @@ func (s System) underWorker() (by thread.Incarnation, name string) {
 // machineOf names this machine and its user: two users of a machine accept settings apart.
 func machineOf(p *project) string {
 	return snapshot.HashOf([]byte(p.place.Host + "\x00" + p.state.finder.User)).Short()
+}
+
+// locksOf names where the locks of this process are seen: by every process of this user that
+// knows the same numbers of processes. It is empty where the system does not tell.
+func locksOf(p *project) string {
+	if p.place.Boot == "" {
+		return ""
+	}
+	here := []string{p.place.Host, p.place.Boot, p.place.PIDNamespace, p.state.finder.User}
+	return snapshot.HashOf([]byte(strings.Join(here, "\x00"))).Short()
 }
 
 // guestName names a process that is no worker.

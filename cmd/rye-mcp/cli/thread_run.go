@@ -97,6 +97,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = p.Close() }()
+	p.keepLease(ctx, in.Run, log)
 	if err := t.begin(ctx, sys, p, in); err != nil {
 		return err
 	}
@@ -165,6 +166,17 @@ func (t *ownThread) loopDeps(sys System, p *project, log zerolog.Logger) (loop.D
 		GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
 		Crashpoints: sys.Crashpoints, Secrets: t.vault, TurnEnded: p.mirroring.turnMirrored(t.id),
 	}, nil
+}
+
+// keepLease has the thread of this process live on when its starter is gone. Without its store
+// it can do nothing, and says so there.
+func (p *project) keepLease(ctx context.Context, run thread.Run, log zerolog.Logger) {
+	if p.guest == nil {
+		return
+	}
+	if err := p.guest.Inherit(ctx, run); err != nil {
+		log.Warn().Err(err).Msg("this process cannot renew the lease of its thread")
+	}
 }
 
 // inherit takes over what the starter of a thread hands to its process in what nobody else

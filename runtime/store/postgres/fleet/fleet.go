@@ -59,13 +59,13 @@ type Worker struct {
 	Name    string
 	Process thread.Process
 	Version string
-	// Slots is how many threads it runs at the same time; 0: it takes none from the queue, and
-	// has its lease for what it settles.
+	// Slots is how many threads it runs at the same time; 0: it is no worker, and has its lease
+	// for one run.
 	Slots    int
 	Projects []string // by the names under which the store keeps them
 	Offer
-	// Machine names its machine and user, as [thread.Workspace] does; empty: an older version
-	// does not say.
+	// Machine names its machine and user, as [thread.Workspace] does; without slots: where its
+	// locks are seen. Empty: an older version does not say.
 	Machine string
 	// Former is the incarnation that the same worker had before: its place is taken over
 	// though its lease has not run out. Empty: there was none.
@@ -173,6 +173,16 @@ func (f *Fleet) Alive(ctx context.Context, i thread.Incarnation) (alive bool, er
 		string(i)).Scan(&alive)
 	if err != nil {
 		return false, fmt.Errorf("look at the lease of a worker: %w", err)
+	}
+	return alive, nil
+}
+
+// AliveElsewhere is Alive, but for the lease of a run of a machine: of those its locks say all.
+func (f *Fleet) AliveElsewhere(ctx context.Context, i thread.Incarnation, machine string) (alive bool, err error) {
+	err = f.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM rye.workers
+	WHERE incarnation = $1 AND lease_until > clock_timestamp() AND (slots > 0 OR machine = '' OR machine <> $2))`, string(i), machine).Scan(&alive)
+	if err != nil {
+		return false, fmt.Errorf("look at the lease of a run: %w", err)
 	}
 	return alive, nil
 }

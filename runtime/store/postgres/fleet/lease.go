@@ -27,6 +27,12 @@ type Lease struct {
 	over    bool
 }
 
+// Inherit is a lease that another process of this machine has taken, and that this one renews
+// from now on. The first renewal tells whether it goes on.
+func (f *Fleet) Inherit(i thread.Incarnation, w Worker) *Lease {
+	return &Lease{fleet: f, Worker: w, Incarnation: i, lost: make(chan struct{}), renewed: f.now()}
+}
+
 // Lost is closed when the lease is lost.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
@@ -128,13 +134,18 @@ func (l *Lease) Lacks(ctx context.Context, commits []string) error {
 	return nil
 }
 
-// Leave ends the lease. Threads that still run by it are dead for everybody from then on.
+// Leave ends the lease. Threads that still run by it are dead for everybody from then on. Of a
+// worker it is shown that it was there; nobody asks for others. A starter of an older version has
+// one for all its runs and names no machine: that one is not for a run to end.
 func (l *Lease) Leave(ctx context.Context) error {
 	l.lose()
 	ctx, stop := context.WithTimeout(ctx, l.fleet.ttl())
 	defer stop()
-	_, err := l.fleet.Pool.Exec(ctx, `UPDATE rye.workers SET lease_until = least(lease_until, clock_timestamp()), draining = true
-	WHERE incarnation = $1`, string(l.Incarnation))
+	end := `UPDATE rye.workers SET lease_until = least(lease_until, clock_timestamp()), draining = true WHERE incarnation = $1 AND machine = $2`
+	if l.Slots == 0 {
+		end = `DELETE FROM rye.workers WHERE incarnation = $1 AND machine = $2`
+	}
+	_, err := l.fleet.Pool.Exec(ctx, end, string(l.Incarnation), l.Machine)
 	if err != nil {
 		return fmt.Errorf("leave the fleet: %w", err)
 	}

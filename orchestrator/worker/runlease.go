@@ -1,0 +1,181 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// keptLease is the lease of a run outside of any worker. Whoever starts a thread takes it with
+// the run, and the thread's process renews it as long as it lives, whatever becomes of the
+// starter. As long as both are there both renew it: a process that starts slowly is not dead.
+// One that was not given to a process is used for the next run.
+type keptLease struct {
+	*fleet.Lease
+
+	stop  context.CancelFunc // of its renewal
+	state leaseState
+}
+
+type leaseState int
+
+const (
+	leaseFree  leaseState = iota
+	leaseTaken            // by a run of this process
+	leaseGiven            // to the process of a thread
+)
+
+var _ life.Leases = (*Guest)(nil)
+
+// incarnation is that of a lease that no other run lives by.
+func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
+	if own, found := g.free(); found {
+		return own, nil
+	}
+	f, err := g.Fleet(ctx)
+	if err != nil {
+		return "", err
+	}
+	self := g.Self
+	self.Name = fmt.Sprintf("%s %s", self.Name, thread.NewIncarnation()) // two of a process must not be in each other's way
+	lease, err := f.Join(ctx, self)
+	if err != nil {
+		return "", err
+	}
+	g.keep(lease, func(error) {}) // the next run gets another
+	return lease.Incarnation, nil
+}
+
+// free takes a lease that was taken before, and that no run lives by.
+func (g *Guest) free() (own thread.Incarnation, found bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for own, l := range g.leases {
+		switch {
+		case l.state != leaseFree:
+		case !l.Holds():
+			delete(g.leases, own)
+			g.kept.Go(func() { g.forget(l) })
+		default:
+			l.state = leaseTaken
+			return own, true
+		}
+	}
+	return "", false
+}
+
+// keep renews the lease of a run until it is left, lost or the guest is closed.
+//
+//nolint:contextcheck // it outlives the call
+func (g *Guest) keep(lease *fleet.Lease, lost func(error)) {
+	keeping, stop := context.WithCancel(context.Background())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leases == nil {
+		g.leases = map[thread.Incarnation]*keptLease{}
+	}
+	g.leases[lease.Incarnation] = &keptLease{Lease: lease, stop: stop, state: leaseTaken}
+	g.kept.Go(func() {
+		if err := lease.Keep(keeping); err != nil && keeping.Err() == nil {
+			lost(err)
+		}
+	})
+}
+
+// Inherit renews the lease of the run that this process was given by its starter. When it is
+// lost the run goes on until somebody ends it, which the row says (runtime/loop/heed.go): where
+// nobody else looks, nothing has happened.
+func (g *Guest) Inherit(ctx context.Context, run thread.Run) error {
+	if g.Under != "" || run.Incarnation() == "" {
+		return nil
+	}
+	f, err := g.Fleet(ctx)
+	if err != nil {
+		return err
+	}
+	g.keep(f.Inherit(run.Incarnation(), g.Self), func(err error) {
+		g.Log.Warn().Err(err).Msg("another machine may end this thread")
+	})
+	return nil
+}
+
+// of calls do with the lease of a run, if that is one of the guest's.
+func (g *Guest) of(run thread.Run, do func(*keptLease)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l := g.leases[run.Incarnation()]; l != nil {
+		do(l)
+	}
+}
+
+// Take implements [life.Leases].
+func (g *Guest) Take(run thread.Run) {
+	g.of(run, func(l *keptLease) { l.state = leaseTaken })
+}
+
+// Back implements [life.Leases].
+func (g *Guest) Back(run thread.Run) {
+	g.of(run, func(l *keptLease) { l.state = leaseFree })
+}
+
+// Give implements [life.Leases].
+func (g *Guest) Give(run thread.Run, ended <-chan struct{}) {
+	g.of(run, func(l *keptLease) {
+		l.state = leaseGiven
+		keeping, closed := context.WithCancel(context.Background())
+		stop := l.stop
+		l.stop = func() { stop(); closed() }
+		g.kept.Go(func() {
+			select {
+			case <-ended:
+				g.forget(l)
+			case <-keeping.Done():
+			}
+		})
+	})
+}
+
+// forget ends a lease that nobody lives by any more.
+func (g *Guest) forget(l *keptLease) {
+	g.mu.Lock()
+	delete(g.leases, l.Incarnation)
+	g.mu.Unlock()
+	l.stop()
+	ctx, done := context.WithTimeout(context.Background(), closeWithin)
+	defer done()
+	_ = l.Leave(ctx) // else it runs out
+}
+
+// closeWithin bounds what a guest asks the fleet at its end.
+const closeWithin = time.Second
+
+// Close gives back the leases that nobody lives by any more. Those of threads that go on get
+// their full time once more, in which the process of a thread takes its own over.
+//
+//nolint:contextcheck,nolintlint // who closes has no time limit of its own
+func (g *Guest) Close() {
+	g.mu.Lock()
+	leases := g.leases
+	g.leases = nil
+	g.mu.Unlock()
+	for _, l := range leases {
+		l.stop()
+	}
+	g.kept.Wait()
+	ctx, done := context.WithTimeout(context.Background(), closeWithin)
+	defer done()
+	var ending sync.WaitGroup
+	for _, l := range leases {
+		end := l.Leave // else it runs out
+		if l.state == leaseGiven {
+			end = l.Renew
+		}
+		ending.Go(func() { _ = end(ctx) })
+	}
+	ending.Wait()
+}

@@ -56,6 +56,10 @@ func TestKeysAreTheWorkers(t *testing.T) {
 	if want := "no worker of project git.example/team/app can use model provider anthropic (keyless): start one that has its settings and key"; !started.Queued || !strings.Contains(started.Next, want) {
 		t.Errorf("with a worker that has no key either it says\n%+v", started)
 	}
+	waited := must[view.WaitResult](h, "wait_threads", args{"thread_ids": []string{string(started.ThreadID)}, "timeout": 0.1})
+	if want := "can use model provider anthropic (keyless)"; !strings.Contains(waited.Next, want) {
+		t.Errorf("who waits for it is told %q", waited.Next)
+	}
 	able := here.clone("able", "ANTHROPIC_API_KEY="+testKey)
 	able.provider("own", "http://127.0.0.1:1", local) // where nothing listens
 	able.work("able")

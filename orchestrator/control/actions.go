@@ -38,7 +38,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	}
 	started, err := t.start(ctx, now, caller, r, Outside{})
 	if err != nil {
-		return nil, err
+		return nil, threads.WithAway(err)
 	}
 	if caller.Started != nil {
 		caller.Started(started.ThreadID, started.Directive)
@@ -144,7 +144,7 @@ func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (v
 		return s, err
 	}
 	if err != nil {
-		return s, threads.Fault(err)
+		return s, threads.GoesOnFault(s.ThreadID, err)
 	}
 	now, err := t.goesOn(ctx, s)
 	if steered, unknown := t.steered(ctx, req.Parent); unknown == nil && steered && !now.Over() {
@@ -155,6 +155,14 @@ func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (v
 
 // goesOn is the answer about a thread that was waited for, as it is now.
 func (t Threads) goesOn(ctx context.Context, s view.Started) (view.Started, error) {
+	now, err := t.asItGoesOn(ctx, s)
+	if err != nil {
+		return s, threads.GoesOnFault(s.ThreadID, err)
+	}
+	return now, nil
+}
+
+func (t Threads) asItGoesOn(ctx context.Context, s view.Started) (view.Started, error) {
 	rows, _, err := t.Threads.LookAll(ctx, []thread.ID{s.ThreadID})
 	if err != nil {
 		return s, threads.Fault(err)
@@ -164,6 +172,9 @@ func (t Threads) goesOn(ctx context.Context, s view.Started) (view.Started, erro
 		return now, err
 	}
 	now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"
+	if next := t.View.NoWorkerNext(ctx, rows); next != "" {
+		now.Next = next
+	}
 	if stuck := t.View.Suspended(rows); len(stuck) > 0 {
 		now.Next = view.SuspendedNext(stuck)
 	}

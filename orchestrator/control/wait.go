@@ -95,6 +95,9 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 	}
 	rows, waiting := seen.rows, seen.waiting
 	answer := waitResult(req, rows, waiting, c.Threads.Now().Sub(began))
+	if next := c.View.NoWorkerNext(ctx, rows); next != "" && len(waiting) == 0 {
+		answer.Next = next
+	}
 	if steered, err := c.steered(ctx, req.Parent); err == nil && steered && len(answer.Pending) > 0 {
 		answer.Next = interruptedNext + answer.Next
 	}

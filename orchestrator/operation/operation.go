@@ -16,6 +16,7 @@ import (
 	"reflect"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -139,7 +140,8 @@ func (o Operation[In, Out]) decoder(schema func() (json.RawMessage, error)) func
 			return Call{}, err
 		}
 		return Call{Threads: threadsIn(reflect.ValueOf(in)), Run: func(ctx context.Context, c *control.Controller, by action.Caller) (any, error) {
-			return o.Run(ctx, c, by, in)
+			answer, err := o.Run(ctx, c, by, in)
+			return answer, threads.WithAway(err)
 		}}, nil
 	}
 }

@@ -50,7 +50,7 @@ func (c *Call) Launch(
 	if rec.AdmittedAt.IsZero() { // in the queue, or asked to stop meanwhile
 		_ = hold.Release()
 		c.DispatchAndLog(ctx, false, nil)
-		return c.View.Started(ctx, rec.ThreadID, false)
+		return c.started(ctx, rec.ThreadID)
 	}
 	runs, err := c.LaunchProcess(ctx, rec, hold, Given{Secrets: secrets, Items: meta.Snapshot})
 	if err != nil {
@@ -60,9 +60,18 @@ func (c *Call) Launch(
 	}
 	_ = hold.Release()                              // the process has it
 	if runs.PID == 0 || runs.ContinuationOf != "" { // it has ended, or has a chain behind it
-		return c.View.Started(ctx, rec.ThreadID, false)
+		return c.started(ctx, rec.ThreadID)
 	}
 	return c.View.Launched(runs, meta.Warnings), nil
+}
+
+// started is the answer about a thread that is there now, whether or not it can be looked at.
+func (c *Call) started(ctx context.Context, id thread.ID) (view.Started, error) {
+	s, err := c.View.Started(ctx, id, false)
+	if err != nil {
+		return view.Started{ThreadID: id}, threads.GoesOnFault(id, err)
+	}
+	return s, nil
 }
 
 // makeReady prepares a registered thread and puts it in the queue. The row is

@@ -2,6 +2,7 @@ package threads
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
@@ -25,6 +26,9 @@ func Fault(err error) *tool.Fault {
 		return f
 	}
 	if f := chainFault(err); f != nil {
+		return f
+	}
+	if f := awayFault(err); f != nil {
 		return f
 	}
 	var (
@@ -88,6 +92,38 @@ func hintOf(none *provider.NoProviderError) string {
 	}
 	return `tell the person: this server sees the variables that it was started with, and a client does not always hand on those of a shell; ` +
 		`keys go into "env" of its entry in the client's settings (rye-mcp help guides/install)`
+}
+
+// awayFault tells that the server of the thread store does not do what it is asked for; nil for
+// other errors.
+func awayFault(err error) *tool.Fault {
+	if !errors.Is(err, store.ErrAway) {
+		return nil
+	}
+	f := tool.Faultf(tool.CodeStore, "%w", err).
+		WithHint("Nothing can be done about threads before that is over; those that run may go on. Call again in a while, and tell the person if it stays so; items can be used meanwhile.")
+	if told, is := errors.AsType[interface {
+		error
+		Try() string
+	}](err); is {
+		f = f.WithTry("%s", told.Try())
+	}
+	return f
+}
+
+// WithAway is an error in which nobody has yet told that the thread store is away, with that.
+func WithAway(err error) error {
+	if _, told := errors.AsType[*tool.Fault](err); told || !errors.Is(err, store.ErrAway) {
+		return err
+	}
+	return awayFault(err)
+}
+
+// GoesOnFault tells that a thread has been started of which nothing more can be told.
+func GoesOnFault(id thread.ID, err error) *tool.Fault {
+	f := *Fault(err) // others may be told the same one
+	f.Details = maps.Clone(f.Details)
+	return f.With("thread_id", id).WithHint("thread %s was started and may go on: wait_threads with this thread_id. %s", id, f.Hint)
 }
 
 // IsTransient tells the failures that say nothing of what was to be started: a later look

@@ -56,3 +56,34 @@ func TestHintOfNoProvider(t *testing.T) {
 		}
 	}
 }
+
+// away is what an engine says when its server cannot be reached.
+type away struct{}
+
+func (away) Error() string { return "the server is away" }
+func (away) Unwrap() error { return store.ErrAway }
+func (away) Try() string   { return "start it" }
+
+// TestFaultOfAway: a model is told by a code that the store is away, and what that means for
+// the thread that it has just started; a person is told what to do. Who has told it already is
+// not told otherwise.
+func TestFaultOfAway(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("list threads: %w", away{})
+	for name, f := range map[string]*tool.Fault{"fault": Fault(err), "with": tool.AsFault(WithAway(err)), "of a fault": tool.AsFault(WithAway(Fault(err)))} {
+		if f.Code != tool.CodeStore || f.Message != "list threads: the server is away" || !strings.Contains(f.Hint, "items can be used") || f.Try != "start it" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if other := fmt.Errorf("something else"); WithAway(other) != other || WithAway(nil) != nil {
+		t.Error("another error is told as if the store were away")
+	}
+	shared := Fault(err)
+	f := GoesOnFault("a-1", shared)
+	if f.Details["thread_id"] != thread.ID("a-1") || !strings.HasPrefix(f.Hint, "thread a-1 was started and may go on: wait_threads with this thread_id. Nothing can be done") || f.Code != tool.CodeStore {
+		t.Errorf("of a thread that was started: %+v", f)
+	}
+	if shared.Details != nil || strings.Contains(shared.Hint, "a-1") {
+		t.Errorf("others are told %+v", shared)
+	}
+}

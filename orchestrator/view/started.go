@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
@@ -72,6 +73,17 @@ func (v *View) queuedNext(ctx context.Context, rec thread.Record) string {
 		return nextInQueue
 	}
 	return placeInQueue(load, v.Threads.Fleet != nil) + nextInQueue
+}
+
+// NoWorkerNext tells whoever waits for threads why no worker takes one of them; empty: it is not
+// for that that they wait.
+func (v *View) NoWorkerNext(ctx context.Context, rows map[thread.ID]thread.Record) string {
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		if why := v.Threads.NoWorker(ctx, rows[id]); why != "" {
+			return fmt.Sprintf("thread %s is queued: %s. Next: %s", id, why, nextInQueue)
+		}
+	}
+	return ""
 }
 
 const nextInQueue = "wait_threads with this thread_id; cancel_thread to take it out of the queue"

@@ -49,3 +49,27 @@ func TestQueuedNext(t *testing.T) {
 		t.Errorf("no tool is named: %s", nextInQueue)
 	}
 }
+
+// TestNoWorkerNext: whoever waits for threads is told of the one that no worker takes, and of
+// none that is not queued.
+func TestNoWorkerNext(t *testing.T) {
+	t.Parallel()
+	queued := thread.Record{Status: thread.Created, QueuedAt: time.Unix(1, 0)}
+	for name, c := range map[string]struct {
+		fleet threads.Fleet
+		rec   thread.Record
+		want  string
+	}{
+		"on one machine":      {nil, queued, ""},
+		"a worker takes it":   {fleetOf{}, queued, ""},
+		"none takes it":       {fleetOf{why: "no worker has the key"}, queued, "thread b-1 is queued: no worker has the key. Next: " + nextInQueue},
+		"none, but it runs":   {fleetOf{why: "no worker has the key"}, thread.Record{Status: thread.Running}, ""},
+		"none, but it's over": {fleetOf{why: "no worker has the key"}, thread.Record{Status: thread.Completed}, ""},
+	} {
+		v := &View{Threads: &threads.Threads{Deps: threads.Deps{Fleet: c.fleet}}}
+		rows := map[thread.ID]thread.Record{"a-1": {Status: thread.Running}, "b-1": c.rec}
+		if got := v.NoWorkerNext(t.Context(), rows); got != c.want {
+			t.Errorf("%s it says %q, want %q", name, got, c.want)
+		}
+	}
+}

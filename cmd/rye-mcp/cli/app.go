@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -147,7 +148,7 @@ func report(sys System, err error, help string) int {
 		say(w, err.Error(), tryOutput)
 		return exitFailure
 	}
-	f := tool.AsFault(err)
+	f := tool.AsFault(threads.WithAway(err))
 	if f.Try != "" && belowThread(sys) { // a model reads this
 		f.Try = ""
 	}

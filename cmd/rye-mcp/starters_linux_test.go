@@ -76,7 +76,10 @@ func TestOrphanSuspended(t *testing.T) {
 	f.suspend(pid)
 	starter.close()
 	f.host = f.serve(f.machine("elsewhere")...)
-	f.wantEndAs(id, thread.Error)
+	f.until(func() (bool, string) { // a wait ends when it sees that the process is suspended
+		status := f.status(id)
+		return status.Status == thread.Error, "it is " + string(status.Status)
+	})
 	before := f.kept(id)
 	f.model.release() // it has an answer to write
 	f.noError(syscall.Kill(pid, syscall.SIGCONT))

@@ -97,7 +97,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	p.keepLease(ctx, in.Run, log)
+	keepLease(ctx, p, in.Run, log)
 	if err := t.begin(ctx, sys, p, in); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (t *ownThread) loopDeps(sys System, p *project, log zerolog.Logger) (loop.D
 
 // keepLease has the thread of this process live on when its starter is gone. Without its store
 // it can do nothing, and says so there.
-func (p *project) keepLease(ctx context.Context, run thread.Run, log zerolog.Logger) {
+func keepLease(ctx context.Context, p *project, run thread.Run, log zerolog.Logger) {
 	if p.guest == nil {
 		return
 	}

@@ -28,7 +28,8 @@ type order struct {
 	Project, User, Key string
 	Workspace          thread.Workspace
 	Write              map[string]string // in the workspace
-	Apply              bool
+	Look, Apply        bool
+	Program            string // git
 	Bundles            string // folder of what travels
 	Travel             string // what is done of that: pack, receive or result
 	DieAt              thread.Crashpoint
@@ -59,7 +60,7 @@ func obey(text string) error {
 		return err
 	}
 	seal, met := placetest.Seal(key), 0
-	l := &Local{Project: o.Project, User: o.User, Seal: func() *place.Seal { return seal }, Environ: os.Environ(), Scratch: gitrepotest.Scratch(), Now: time.Now}
+	l := &Local{Project: o.Project, User: o.User, Seal: func() *place.Seal { return seal }, Environ: os.Environ(), Scratch: gitrepotest.Scratch(), Program: o.Program, Now: time.Now}
 	l.Crashpoints = func(at thread.Crashpoint) {
 		if at == o.DieAt {
 			if met++; met == o.DieOn {
@@ -83,6 +84,9 @@ func obey(text string) error {
 			}
 		}
 		leave()
+	}
+	if o.Look {
+		_, err = l.Changes(ctx, w)
 	}
 	if o.Apply {
 		_, err = l.Apply(ctx, w, ApplyRequest{})

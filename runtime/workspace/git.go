@@ -27,7 +27,8 @@ type git struct {
 	program string
 	dir     string // the git folder, which is removed with close
 	environ []string
-	objects []string // variables that say where objects are read and written
+	objects []string      // variables that say where objects are read and written
+	lock    *process.Lock // of the workspace that the commands work on; nil: they change none
 }
 
 // openGit makes a git folder for the objects of a workspace. Files are taken and given
@@ -49,7 +50,7 @@ func (s *space) openGit() (*git, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &git{program: program, dir: dir, environ: s.Environ, objects: []string{
+	return &git{program: program, dir: dir, environ: s.Environ, lock: s.held, objects: []string{
 		"GIT_OBJECT_DIRECTORY=" + filepath.Join(s.git(), "objects"),
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(s.lent(), "objects"),
 	}}, nil
@@ -95,8 +96,13 @@ func (g *git) run(ctx context.Context, c call, args ...string) ([]byte, int, err
 	if tree == "" {
 		tree = g.dir
 	}
+	shared, err := g.shareLock()
+	if err != nil {
+		return nil, 0, err
+	}
 	result, err := process.Run(ctx, process.Command{
-		Path: g.program, Args: append([]string{"--no-pager"}, args...), Env: gitrepo.Environment(g.environ, g.dir, tree, append(env, c.env...)...),
+		Files: shared,
+		Path:  g.program, Args: append([]string{"--no-pager"}, args...), Env: gitrepo.Environment(g.environ, g.dir, tree, append(env, c.env...)...),
 		Dir: tree, Stdin: c.stdin, Timeout: gitTime, MaxOutput: maxSaid,
 	})
 	switch {
@@ -112,6 +118,16 @@ func (g *git) run(ctx context.Context, c call, args ...string) ([]byte, int, err
 		return nil, 0, gitFailed(args[0], string(result.Stderr), tree)
 	}
 	return result.Stdout, result.ExitCode, nil
+}
+
+// shareLock is the lock of the workspace for a command: one that outlives this process, for
+// as long as the kernel takes to end it, keeps others out.
+func (g *git) shareLock() ([]*os.File, error) {
+	if g.lock == nil {
+		return nil, nil
+	}
+	shared, err := g.lock.Share()
+	return []*os.File{shared}, err
 }
 
 // line is run for a command that prints one line.

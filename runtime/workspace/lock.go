@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -20,9 +21,38 @@ const (
 	lockPoll = 10 * time.Millisecond
 )
 
-// lock has this process alone make, read, apply or remove the workspace until unlock.
+// lock has this process, and what it runs of git, alone make, read, apply or remove the
+// workspace until unlock.
 func (s *space) lock(ctx context.Context) (unlock func(), err error) {
-	return lockFile(ctx, filepath.Join(s.dir, "lock"))
+	held, err := awaitLock(ctx, filepath.Join(s.dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	// No git is at work, so a lock of the index is that of one that was killed.
+	if err := os.Remove(s.index() + gitLock); err != nil && !isMissing(err) {
+		return nil, errors.Join(err, held.Release())
+	}
+	s.held = held
+	return func() { _ = held.Release() }, nil
+}
+
+// gitLock ends the names of the files by which git locks others.
+const gitLock = ".lock"
+
+// unlockGit removes the locks that a killed git has left in the git folder of the tree. The
+// caller knows that nobody works there.
+func (s *space) unlockGit() error {
+	return filepath.WalkDir(s.git(), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "objects":
+			return fs.SkipDir
+		case d.Type().IsRegular() && strings.HasSuffix(path, gitLock):
+			return os.Remove(path)
+		}
+		return nil
+	})
 }
 
 // maxMade bounds how often the folder of a workspace is made that others remove.
@@ -44,14 +74,18 @@ func (s *space) lockMade(ctx context.Context) (unlock func(), err error) {
 }
 
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
-	ctx, stop := context.WithTimeoutCause(ctx, lockWait, tool.Faultf(tool.CodeConflict, "another process has been at work on the workspace for %v", lockWait).
-		WithHint("Call again later."))
-	defer stop()
-	held, err := process.Await(ctx, path, lockPoll)
+	held, err := awaitLock(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return func() { _ = held.Release() }, nil
+}
+
+func awaitLock(ctx context.Context, path string) (*process.Lock, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, lockWait, tool.Faultf(tool.CodeConflict, "another process has been at work on the workspace for %v", lockWait).
+		WithHint("Call again later."))
+	defer stop()
+	return process.Await(ctx, path, lockPoll)
 }
 
 // enter has the workspace kept until leave, or the end of this process. The caller holds

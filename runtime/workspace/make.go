@@ -54,8 +54,20 @@ func (l *Local) Enter(ctx context.Context, w thread.Workspace) (thread.Workspace
 	if err != nil {
 		return w, tool.Work{}, nil, err
 	}
-	leave, err := s.enter()
+	leave, err := s.begin()
 	return s.entered(a), s.work(a), leave, err
+}
+
+// begin is enter, for the first who comes without what a killed process has left.
+func (s *space) begin() (leave func(), err error) {
+	used, err := s.used()
+	if err == nil && !used {
+		err = s.unlockGit()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.enter()
 }
 
 // entered is the workspace as a thread that works in it records it: where the threads have

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -116,8 +117,9 @@ func (l *Local) base() (string, error) {
 // space is the folder of one workspace.
 type space struct {
 	*Local
-	dir string
-	is  thread.Workspace
+	dir  string
+	is   thread.Workspace
+	held *process.Lock // the lock, once it is held
 }
 
 // of is the folder of a workspace. Its name comes from a sealed thread.json, and is

@@ -244,6 +244,17 @@ func RemoveLock(path string) error {
 // a descriptor that cannot be then.
 func (l *Lock) released() bool { return l.file.Fd() == ^uintptr(0) }
 
+// Share is the lock as a file for a command ([Command.Files]): nobody else gets the lock
+// while the command lives, even when this process is killed. Release takes it from the
+// command too.
+func (l *Lock) Share() (*os.File, error) {
+	fd, err := unix.FcntlInt(l.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("share the lock %s: %w", l.path, err)
+	}
+	return os.NewFile(uintptr(fd), l.path), nil
+}
+
 // Path returns the file that is locked.
 func (l *Lock) Path() string { return l.path }
 

@@ -172,7 +172,7 @@ func fault(err error) error {
 		notes      *store.NotesError
 	)
 	switch {
-	case errors.As(err, &unreadable) && unreadable.Stopped:
+	case errors.As(err, &unreadable) && (unreadable.Stopped || unreadable.Ending):
 		return tool.Faultf(tool.CodeConflict, "%w", unreadable).WithHint("wait_threads until it has ended, then resume_thread with the message")
 	case errors.As(err, &unreadable):
 		return tool.Faultf(tool.CodeConflict, "%w", unreadable).With("status", unreadable.State).

@@ -92,6 +92,9 @@ func (r *run) finishOrNudge(ctx context.Context, a llm.Response) (*ended, error)
 		}
 		return nil, r.say(prompt.Nudge(r.nudges, outputs))
 	}
+	if !(reader{r}).mayEnd(ctx) {
+		return nil, nil
+	}
 	done := &ended{result: text}
 	if lacking != "" {
 		done.warnings = []string{lacking}

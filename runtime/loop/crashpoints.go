@@ -26,16 +26,17 @@ const (
 
 	CrashHook thread.Crashpoint = "loop.hook" // a hook that has fired is on record
 
-	CrashCheckpoint thread.Crashpoint = "loop.checkpoint" // the turn is signed and on disk
-	CrashAsked      thread.Crashpoint = "loop.asked"      // a question is on record and in the registry
-	CrashTold       thread.Crashpoint = "loop.told"       // the answer is on record
-	CrashSummary    thread.Crashpoint = "loop.summary"    // a handoff is prepared: its hooks are through, the summary is written
-	CrashEdited     thread.Crashpoint = "loop.edited"     // the summary that somebody wants instead is written
-	CrashSuccessor  thread.Crashpoint = "loop.successor"  // the successor is made, and waits for this thread to end
-	CrashDecided    thread.Crashpoint = "loop.decided"    // how the thread ends is decided, and known to nobody else
-	CrashChildren   thread.Crashpoint = "loop.children"   // the children of one that did not complete are stopped
-	CrashStarted    thread.Crashpoint = "loop.started"    // the thread has ended, and its successor is started
-	CrashAfter      thread.Crashpoint = "loop.after"      // the last hooks, behind the end, are through and on record
+	CrashCheckpoint thread.Crashpoint = "loop.checkpoint"  // the turn is signed and on disk
+	CrashAsked      thread.Crashpoint = "loop.asked"       // a question is on record and in the registry
+	CrashTold       thread.Crashpoint = "loop.told"        // the answer is on record
+	CrashSummary    thread.Crashpoint = "loop.summary"     // a handoff is prepared: its hooks are through, the summary is written
+	CrashEdited     thread.Crashpoint = "loop.edited"      // the summary that somebody wants instead is written
+	CrashSuccessor  thread.Crashpoint = "loop.successor"   // the successor is made, and waits for this thread to end
+	CrashEndReading thread.Crashpoint = "loop.end_reading" // the store refuses messages to the thread, which ends
+	CrashDecided    thread.Crashpoint = "loop.decided"     // how the thread ends is decided, and known to nobody else
+	CrashChildren   thread.Crashpoint = "loop.children"    // the children of one that did not complete are stopped
+	CrashStarted    thread.Crashpoint = "loop.started"     // the thread has ended, and its successor is started
+	CrashAfter      thread.Crashpoint = "loop.after"       // the last hooks, behind the end, are through and on record
 )
 
 // Crashpoints lists the crash points, in the order in which a thread comes to them first.
@@ -44,6 +45,6 @@ func Crashpoints() []thread.Crashpoint {
 		CrashClaimed, CrashMeta, CrashToolset, CrashPrepared,
 		CrashHeard, CrashSigned, CrashDelivered, CrashAsk, CrashLedger, CrashRegistry, CrashAnswer,
 		CrashCall, CrashChild, CrashResult, CrashHook,
-		CrashCheckpoint, CrashAsked, CrashTold, CrashSummary, CrashEdited, CrashSuccessor, CrashDecided, CrashChildren, CrashStarted, CrashAfter,
+		CrashCheckpoint, CrashAsked, CrashTold, CrashSummary, CrashEdited, CrashSuccessor, CrashEndReading, CrashDecided, CrashChildren, CrashStarted, CrashAfter,
 	}
 }

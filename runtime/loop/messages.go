@@ -23,7 +23,8 @@ const maxSteers = 16
 // inbox is what a thread knows of the messages to it. The goroutine of Run reads them,
 // another one looks whether one of them breaks off what is on its way.
 type inbox struct {
-	unread int // when the row was looked at last
+	unread int  // when the row was looked at last
+	ended  bool // the store refuses messages
 
 	mu     sync.Mutex
 	stop   context.CancelCauseFunc // breaks off what is on its way; nil: nothing is that may be
@@ -134,7 +135,7 @@ func (r reader) told(m transcript.Message) error {
 }
 
 // steered reports whether somebody has an instruction for the thread that it has not
-// read, so that it does not end yet.
+// read, so that it goes on. The decision that it ends is that of mayEnd.
 func (r reader) steered(ctx context.Context) bool {
 	if r.last || r.cost.Turns >= r.meta.Limits.Turns {
 		return false
@@ -150,9 +151,47 @@ func (r reader) steered(ctx context.Context) bool {
 	return err == nil && slices.ContainsFunc(unread, func(m thread.Message) bool { return m.Kind == thread.Steer })
 }
 
+// mayEnd ends the reading of a thread that wants to end, unless there is an instruction for
+// it to read first: what the store has accepted is read, and what comes later is refused.
+func (r reader) mayEnd(ctx context.Context) bool {
+	if r.last || r.cost.Turns >= r.meta.Limits.Turns {
+		return true // see end
+	}
+	if r.Recorded != nil {
+		return !r.Recorded.Steered(r.cost.Turns + 1)
+	}
+	ended, err := r.endReading(ctx, false)
+	return ended || err != nil // an error shows again where it counts
+}
+
+func (r reader) endReading(ctx context.Context, whatever bool) (ended bool, err error) {
+	_, own := r.Runner.Of()
+	ended, err = r.Store.EndReading(ctx, r.ID, own, whatever, r.Now())
+	if ended {
+		r.inbox.ended = true
+		r.Crashpoints.At(CrashEndReading)
+	}
+	return ended, err
+}
+
+// end ends the reading of a thread whose outcome is decided, and warns of what it has not
+// read. What one that hands over has not read, its successor reads.
+func (r reader) end(ctx context.Context, o *thread.Outcome) {
+	if r.Recorded != nil || r.meta.Kind != thread.KindDirective || o.State == thread.Continued || r.Transcript.Decided() != nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if !r.inbox.ended {
+		if _, err := r.endReading(ctx, true); err != nil {
+			r.Log.Warn().Err(err).Msg("messages to the thread are accepted while it ends")
+		}
+	}
+	o.Warnings = append(o.Warnings, r.unreadWarning(ctx)...)
+}
+
 // unreadWarning tells that a thread ends with messages that came too late for it.
 func (r reader) unreadWarning(ctx context.Context) (warnings []string) {
-	rec, err := r.Store.Get(context.WithoutCancel(ctx), r.ID)
+	rec, err := r.Store.Get(ctx, r.ID)
 	if err != nil || rec.Unread == 0 {
 		return nil
 	}

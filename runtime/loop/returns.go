@@ -69,7 +69,7 @@ func (r *run) directiveReturn(ctx context.Context, c llm.Block, already bool) (t
 	case err != nil:
 	case already:
 		err = tool.Faultf(tool.CodeUnsupported, "the directive has returned already")
-	case reader{r}.steered(ctx):
+	case !reader{r}.mayEnd(ctx):
 		err = waitsForMessage()
 	}
 	if err != nil {

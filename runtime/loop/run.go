@@ -144,6 +144,7 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	defer r.hands.close()
 	defer func() { r.place.close(ctx, r) }()
 	outcome := r.toOutcome(ctx)
+	reader{r}.end(ctx, &outcome)
 	r.cost.Spend = r.purse.close()
 	r.place.sum(ctx, r, &outcome)
 	outcome = r.withoutSecrets(outcome)
@@ -208,7 +209,6 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 		e, again = r.afterEnd(ctx, e)
 	}
 	e.warnings = append(e.warnings, r.hookWarnings()...)
-	e.warnings = append(e.warnings, reader{r}.unreadWarning(ctx)...)
 	return r.outcome(ctx, e)
 }
 

@@ -16,8 +16,8 @@ import (
 // rows are.
 type Messages interface {
 	// Post adds a message to the queue of its reader, and returns how many stand in it
-	// now. A thread that has ended, or is asked to stop, is an *UnreadableError, one whose
-	// queue is full a *QueueFullError, and one that does not exist thread.ErrNotFound.
+	// now. A thread that has ended, is asked to stop, or reads no more (EndReading), is an
+	// *UnreadableError, one whose queue is full a *QueueFullError, and one that does not exist thread.ErrNotFound.
 	// A note is held to a bound as well, or is a *NotesError. Posting wakes the
 	// receivers of Watcher.Changes.
 	Post(ctx context.Context, m thread.Message, bound NoteBound) (unread int, err error)
@@ -32,6 +32,11 @@ type Messages interface {
 	// before: what is recorded here is never read again. When the thread has another run
 	// the error is ErrFenced.
 	Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error
+	// EndReading has Post refuse every further message to a thread, for as long as it has
+	// this run, and reports whether that is so. While an instruction is unread it is not,
+	// unless whatever says so. A repeat changes nothing. When the thread has another run
+	// the error is ErrFenced.
+	EndReading(ctx context.Context, reader thread.ID, run thread.Run, whatever bool, at time.Time) (ended bool, err error)
 }
 
 // Ended is a thread that has ended.
@@ -60,11 +65,15 @@ type UnreadableError struct {
 	State   thread.State
 	By      thread.ID // that continues it
 	Stopped bool      // it has been asked to stop
+	Ending  bool      // it has taken its last turn
 }
 
 func (e *UnreadableError) Error() string {
-	if e.Stopped {
+	switch {
+	case e.Stopped:
 		return fmt.Sprintf("thread %s has been asked to stop, and reads no message any more", e.Thread)
+	case e.Ending:
+		return fmt.Sprintf("thread %s has taken its last turn and is ending, and reads no message any more", e.Thread)
 	}
 	return fmt.Sprintf("thread %s has ended (%s), and reads no message any more", e.Thread, e.State)
 }

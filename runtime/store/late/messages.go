@@ -27,3 +27,8 @@ func (s *Store) Ended(ctx context.Context, ids []thread.ID) ([]store.Ended, erro
 func (s *Store) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
 	return tell(ctx, s, func(now store.Store) error { return now.Deliver(ctx, reader, run, ids, at) })
 }
+
+// EndReading implements [store.Messages].
+func (s *Store) EndReading(ctx context.Context, reader thread.ID, run thread.Run, whatever bool, at time.Time) (bool, error) {
+	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (bool, error) { return now.EndReading(ctx, reader, run, whatever, at) })
+}

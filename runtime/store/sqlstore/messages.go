@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,9 @@ func (s messages) Post(ctx context.Context, m thread.Message, bound store.NoteBo
 		}
 		if err := canRead(rec, m); err != nil {
 			return err
+		}
+		if ending, err := readsNoMore(ctx, tx, rec.ThreadID, rec.Run); ending || err != nil {
+			return errors.Join(err, &store.UnreadableError{Thread: rec.ThreadID, State: rec.Status, Ending: true})
 		}
 		turn, err := noteTurn(ctx, tx, m, bound)
 		if err != nil {
@@ -171,6 +175,60 @@ func (s messages) Deliver(ctx context.Context, reader thread.ID, run thread.Run,
 		return fmt.Errorf("deliver messages: %w", err)
 	}
 	return nil
+}
+
+// lastMessage is the id of the message with which a run stops reading: a row of its own,
+// read already, that says nothing. Another run of the thread has another one.
+func lastMessage(reader thread.ID, run thread.Run) string {
+	return fmt.Sprintf("end of %s %s", reader, run)
+}
+
+func readsNoMore(ctx context.Context, tx *sql.Tx, reader thread.ID, run thread.Run) (is bool, err error) {
+	var found int
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM messages WHERE message_id = ?", lastMessage(reader, run)).Scan(&found)
+	return found > 0, err
+}
+
+// EndReading implements [store.Messages]. It is not waited to disk: after a loss of power the
+// run is over too.
+func (s messages) EndReading(ctx context.Context, reader thread.ID, run thread.Run, whatever bool, at time.Time) (ended bool, err error) {
+	err = s.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, reader))
+		if err != nil {
+			return notFound(err, reader)
+		}
+		if !(&runner{run: run}).owns(rec.Run) {
+			return fenced(reader)
+		}
+		if ended, err = readsNoMore(ctx, tx, reader, rec.Run); ended || err != nil {
+			return err
+		}
+		if ended, err = mayEnd(ctx, tx, rec, whatever); !ended || err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO messages (message_id, thread_id, kind, sender_kind, text, bytes, posted_at)
+			VALUES (?, ?, ?, ?, '.', 1, ?)`, lastMessage(reader, rec.Run), reader, thread.Steer, thread.ByParent, millis(at))
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE messages SET delivered_at = ?, text = '' WHERE message_id = ?", millis(at), lastMessage(reader, rec.Run))
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("end reading: %w", err)
+	}
+	return ended, nil
+}
+
+// mayEnd reports whether a thread can stop reading: with an instruction that is unread it
+// cannot, unless whatever says so.
+func mayEnd(ctx context.Context, tx *sql.Tx, rec thread.Record, whatever bool) (bool, error) {
+	if whatever || rec.Unread == 0 {
+		return true, nil
+	}
+	var steers int
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM messages WHERE thread_id = ? AND delivered_at IS NULL AND kind = ?", rec.ThreadID, thread.Steer).Scan(&steers)
+	return steers == 0, err
 }
 
 // passOnMessages gives what a thread has not read to the one that continues it.

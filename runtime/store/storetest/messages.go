@@ -17,6 +17,9 @@ var messageTests = []test{
 	{"only threads that go on are told", messagesOfLiving},
 	{"what is delivered is read once", messagesDelivered},
 	{"a run that was replaced delivers nothing", messagesFenced},
+	{"who has ended reading is told nothing", messagesEnd},
+	{"a run that was replaced does not end reading", endReadingFenced},
+	{"of an end and a post one comes first", messagesOrEnd},
 	{"a successor is given what was not read", messagesPassedOn},
 	{"a thread that is resumed is given what was not read", messagesOfResumed},
 	{"a queue is bounded, and notes before others", messagesBounded},
@@ -132,6 +135,84 @@ func messagesFenced(h *harness) {
 	h.wantUnread(id, "m")
 	h.noError(h.Deliver(h.ctx, id, "after", []string{"m"}, h.now))
 	h.wantUnread(id)
+}
+
+// endReading ends reading as the run that a thread has.
+func (h *harness) endReading(id thread.ID, whatever bool) (ended bool) {
+	h.Helper()
+	ended, err := h.EndReading(h.ctx, id, h.get(id).Run, whatever, h.now)
+	h.noError(err)
+	return ended
+}
+
+// wantEnding is that a thread is told nothing any more.
+func (h *harness) wantEnding(id thread.ID) {
+	h.Helper()
+	var unreadable *store.UnreadableError
+	if _, err := h.Post(h.ctx, h.message("late for "+string(id), id), notes); !errors.As(err, &unreadable) || !unreadable.Ending || unreadable.Thread != id {
+		h.Errorf("one that has ended reading is told: %v", err)
+	}
+}
+
+func messagesEnd(h *harness) {
+	id, other := h.withRun("r1", ""), h.running("d", "")
+	note := h.message("note", id)
+	note.Kind = thread.Note
+	note.From = thread.Sender{Kind: thread.ByChild, Name: string(other)}
+	h.post(note)
+	h.post(h.message("steer", id))
+	if h.endReading(id, false) {
+		h.Error("it ends reading with an instruction that it has not read")
+	}
+	h.post(h.message("more", id))
+	h.noError(h.Deliver(h.ctx, id, "r1", []string{"steer", "more"}, h.now))
+	for range 2 {
+		if !h.endReading(id, false) {
+			h.Error("a note keeps it from ending")
+		}
+		h.wantEnding(id)
+		h.wantUnread(id, "note")
+	}
+	h.post(h.message("of another", other))
+	if !h.endReading(other, true) {
+		h.Error("it does not end reading whatever is unread")
+	}
+	h.wantEnding(other)
+	h.wantUnread(other, "of another")
+	if _, err := h.EndReading(h.ctx, "nobody", "", true, h.now); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("nobody ends reading: %v", err)
+	}
+}
+
+func endReadingFenced(h *harness) {
+	id := h.withRun("before", "")
+	if !h.endReading(id, false) {
+		h.Error("it does not end reading")
+	}
+	_, err := h.Replace(h.ctx, id, "before", "after")
+	h.noError(err)
+	h.post(h.message("m", id)) // whoever replaced it reads
+	if _, err := h.EndReading(h.ctx, id, "before", true, h.now); !errors.Is(err, store.ErrFenced) {
+		h.Errorf("a run that was replaced ends reading: %v", err)
+	}
+	h.wantUnread(id, "m")
+}
+
+// messagesOrEnd posts while a thread ends: what is accepted keeps it from ending.
+func messagesOrEnd(h *harness) {
+	for i := range 20 {
+		id := h.withRun(thread.Run(fmt.Sprint("r", i)), "")
+		m := h.message(fmt.Sprint("m", i), id)
+		posted := make(chan error, 1)
+		go func() {
+			_, err := h.Post(h.ctx, m, notes)
+			posted <- err
+		}()
+		ended := h.endReading(id, false)
+		if accepted := <-posted == nil; accepted == ended {
+			h.Errorf("the message is accepted: %v, and the thread has ended reading: %v", accepted, ended)
+		}
+	}
 }
 
 func messagesPassedOn(h *harness) {

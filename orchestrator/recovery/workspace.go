@@ -29,6 +29,9 @@ func (s *Sweeper) sumWorkspace(ctx context.Context, left records.Thread, o *thre
 		return none
 	default:
 		o.Changes = &changes
+		if said := changes.IgnoredWarning(); said != "" {
+			o.Warnings = append(o.Warnings, said)
+		}
 		if err := workspace.Send(ctx, s.Workspaces, left, &meta); err != nil {
 			s.Log.Warn().Err(err).Str("thread_id", string(left.ID())).Msg("other machines cannot have what a dead thread has changed in its workspace")
 		}

@@ -99,6 +99,9 @@ func (w *workplace) sum(ctx context.Context, r *run, o *thread.Outcome) {
 		return
 	}
 	o.Changes, w.clean = &changes, changes.Count() == 0
+	if said := changes.IgnoredWarning(); said != "" {
+		o.Warnings = append(o.Warnings, said)
+	}
 	if err := workspace.Send(ctx, r.Workspaces, r.records(), &r.meta); err != nil {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("other machines cannot have what has changed in the workspace: %v", err))
 	}

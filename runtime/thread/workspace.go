@@ -74,6 +74,19 @@ type Changes struct {
 	Branch string `json:"branch,omitempty"`
 	// Files are the first ones, each with A, M or D before its path.
 	Files []string `json:"files,omitempty" jsonschema:"A added, M modified, D deleted"`
+	// Ignored are the first files and folders that were written where git ignores them: they
+	// are no changes, and are never applied. A folder that git ignores as a whole ends with /.
+	Ignored []string `json:"ignored_left_out,omitempty" jsonschema:"written where git ignores it, and never applied; folders end with /"`
+}
+
+// IgnoredWarning says what becomes of what was written where git ignores it; empty: nothing
+// was.
+func (c *Changes) IgnoredWarning() string {
+	if c == nil || len(c.Ignored) == 0 {
+		return ""
+	}
+	return "git ignores what was written to " + strings.Join(c.Ignored, ", ") + ": it is no change, and is not applied. " +
+		"Files stay in the workspace, folders (/) go with it"
 }
 
 // Count is how many files have changed.

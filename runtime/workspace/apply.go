@@ -106,6 +106,7 @@ func (l *Local) Apply(ctx context.Context, w thread.Workspace, r ApplyRequest) (
 // apply decides what is to be written, and writes it.
 func (n *state) apply(ctx context.Context, t *target, r ApplyRequest) (Applied, error) {
 	applied := Applied{Changes: summed(n.changes)}
+	applied.Ignored = n.leftOutByGit()
 	if len(n.outside) > 0 {
 		applied.Note = fmt.Sprintf("%d changed files of the repository are outside the project, and are not applied", len(n.outside))
 	}
@@ -130,7 +131,7 @@ func (n *state) apply(ctx context.Context, t *target, r ApplyRequest) (Applied, 
 	if err := t.perform(p.steps, n.space, base); err != nil {
 		return Applied{}, err
 	}
-	if len(n.outside)+len(n.left) > 0 {
+	if len(n.outside) > 0 || n.holdsMore() {
 		return applied, nil
 	}
 	applied.Removed, err = n.dropUnused()

@@ -1,8 +1,10 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +49,8 @@ type state struct {
 	changes []change // of the project's files, by paths relative to it
 	outside []string // other files of the tree that have changed
 	left    []string // repositories in it, whose files are not looked at
+	ignored []string // files that git ignores
+	built   []string // folders that it ignores as a whole, as what programs make
 }
 
 // look looks what has changed in a workspace. Done lets others look; the caller calls it.
@@ -85,6 +89,9 @@ func (n *state) read(ctx context.Context) (err error) {
 		return err
 	}
 	n.left = f.left
+	if n.ignored, n.built, err = n.git.ignored(ctx, n.space, n.leftOut(n.Prefix)); err != nil {
+		return err
+	}
 	all, err := n.git.between(ctx, n.Base, n.tree)
 	for _, c := range all {
 		rel, is := n.inProject(c.path)
@@ -110,7 +117,37 @@ func below(folder, path string) (rel string, is bool) {
 }
 
 // clean reports whether there is nothing in the workspace to apply, or to lose.
-func (n *state) clean() bool { return len(n.changes) == 0 && len(n.outside) == 0 && len(n.left) == 0 }
+func (n *state) clean() bool { return len(n.changes) == 0 && len(n.outside) == 0 && !n.holdsMore() }
+
+// holdsMore reports whether there are files that are no changes, and would be lost with the
+// workspace. What is in a folder that git ignores as a whole (dependencies, what was built)
+// is made again, and keeps no workspace.
+func (n *state) holdsMore() bool { return len(n.left)+len(n.ignored) > 0 }
+
+// leftOutByGit are the first of what git ignores.
+func (n *state) leftOutByGit() []string { return few(slices.Concat(n.ignored, n.built)) }
+
+// ignored names what there is in a workspace that git ignores: files, and folders that it
+// ignores as a whole.
+func (g *git) ignored(ctx context.Context, s *space, leftOut func(string) bool) (files, folders []string, err error) {
+	out, _, err := g.run(ctx, call{tree: s.tree(), index: s.index()}, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	if err != nil {
+		return nil, nil, err
+	}
+	all := strings.Split(string(bytes.TrimSuffix(out, []byte{0})), "\x00")
+	slices.Sort(all)
+	for i, path := range all {
+		name, isFolder := strings.CutSuffix(path, "/")
+		switch {
+		case name == "" || leftOut(name):
+		case !isFolder:
+			files = append(files, path)
+		case i+1 == len(all) || !strings.HasPrefix(all[i+1], path): // else its files are named, each for itself
+			folders = append(folders, path)
+		}
+	}
+	return files, folders, nil
+}
 
 // list names the files that there were in a workspace, and those that git does not ignore.
 func (g *git) list(ctx context.Context, s *space) ([]byte, error) {
@@ -153,6 +190,7 @@ func (l *Local) Changes(ctx context.Context, w thread.Workspace) (thread.Changes
 	}
 	defer done()
 	all := summed(now.changes)
+	all.Ignored = now.leftOutByGit()
 	if len(now.changes) > 0 {
 		all.Branch = now.Workspace.Branch()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type Diff struct {
 	Applied  time.Time `json:"applied_at,omitzero" jsonschema:"what had changed by then was applied"`
 	Outside  []string  `json:"outside_project,omitempty" jsonschema:"changed files of the repository that are not in the project, and are never applied"`
 	Left     []string  `json:"repositories_left_out,omitempty" jsonschema:"repositories in the workspace, of whose files nothing is shown or applied"`
+	Ignored  []string  `json:"ignored_left_out,omitempty" jsonschema:"what git ignores: never applied; folders, which end with /, go with the workspace"`
 	Note     string    `json:"note,omitempty"`
 }
 
@@ -71,7 +73,7 @@ func (l *Local) Diff(ctx context.Context, w thread.Workspace, r DiffRequest) (Di
 func (n *state) diff(ctx context.Context, r DiffRequest) (Diff, error) {
 	all := summed(n.changes)
 	d := Diff{
-		Added: all.Added, Modified: all.Modified, Deleted: all.Deleted, Baseline: n.Workspace.Baseline, Folder: n.work(n.about).Root, Applied: n.AppliedAt, Left: few(n.left), Outside: few(n.outside),
+		Added: all.Added, Modified: all.Modified, Deleted: all.Deleted, Baseline: n.Workspace.Baseline, Folder: n.work(n.about).Root, Applied: n.AppliedAt, Left: few(n.left), Outside: few(n.outside), Ignored: n.leftOutByGit(),
 	}
 	if len(n.changes) == 0 {
 		d.Note = "nothing has changed"
@@ -97,7 +99,7 @@ func (n *state) diff(ctx context.Context, r DiffRequest) (Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Text, d.Next = page(text, max(1, r.Offset), max(2_000, room-tool.SizeInJSON(strings.Join(d.Left, ""))-sizeOf(d.Files)-600))
+	d.Text, d.Next = page(text, max(1, r.Offset), max(2_000, room-tool.SizeInJSON(strings.Join(slices.Concat(d.Left, d.Ignored), ""))-sizeOf(d.Files)-600))
 	switch {
 	case d.Next > 0:
 		d.Note = "there is more: call again with offset, or with the path of a file"

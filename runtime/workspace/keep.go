@@ -237,7 +237,7 @@ func (s *space) dropRepeating(ctx context.Context) (gone bool, err error) {
 	}
 	defer done()
 	same, err := now.isResult(ctx, now.Result)
-	if same = same || now.clean(); !same || len(now.left) > 0 || err != nil {
+	if same = same || now.clean(); !same || now.holdsMore() || err != nil {
 		return false, err
 	}
 	if used, err := s.used(); used || err != nil {

@@ -248,7 +248,7 @@ func (s *space) makeAgain(ctx context.Context, a about) (about, error) {
 	}
 	defer now.git.close()
 	same, err := now.isResult(ctx, cmp.Or(a.Result, a.Base))
-	if err != nil || !same || len(now.left) > 0 {
+	if err != nil || !same || now.holdsMore() {
 		return a, err
 	}
 	return s.makeReceived(ctx)

@@ -122,6 +122,9 @@ func writeNotes(b *strings.Builder, shown changeset.Shown) {
 	if len(shown.Left) > 0 {
 		fmt.Fprintf(b, "repositories in it, of which nothing is shown or applied: %s\n", strings.Join(shown.Left, ", "))
 	}
+	if len(shown.Ignored) > 0 {
+		fmt.Fprintf(b, "git ignores, so it is never applied; folders go with the workspace: %s\n", strings.Join(shown.Ignored, ", "))
+	}
 	if shown.Folder != "" {
 		fmt.Fprintf(b, "the files are in %s\n", shown.Folder)
 	}
@@ -252,6 +255,9 @@ func tellApplied(sys System, a changeset.Applied) error {
 	text := fmt.Sprintf("Applied: %d added, %d modified, %d deleted.\n", a.Added, a.Modified, a.Deleted)
 	if len(a.Merged) > 0 {
 		text += "Merged with what changed here: " + strings.Join(a.Merged, ", ") + ".\n"
+	}
+	if len(a.Ignored) > 0 {
+		text += "Not applied, as git ignores it: " + strings.Join(a.Ignored, ", ") + ".\n"
 	}
 	if a.Note != "" {
 		text += a.Note + "\n"

@@ -43,7 +43,7 @@ function changesOf(ctx, diff, signal) {
     const next = await loadDiff(ctx, signal, diff.next_offset);
     fill(place, changesOf(ctx, {...diff, diff: value + (next.diff || ""), next_offset: next.next_offset}, signal));
   }, {class: "quiet"}) : null;
-  const lists = [["outside_project", "Outside of the project, never applied"], ["repositories_left_out", "Repositories that are left out"]].map(([key, title]) => diff[key] && diff[key].length > 0 &&
+  const lists = [["outside_project", "Outside of the project, never applied"], ["repositories_left_out", "Repositories that are left out"], ["ignored_left_out", "Ignored by git, never applied"]].map(([key, title]) => diff[key] && diff[key].length > 0 &&
     h("details", null, h("summary", null, title + " (" + count(diff[key].length) + ")"), h("ul", null, diff[key].map((p) => h("li", {class: "mono"}, oneLine(p, 300))))));
   return fill(place,
     diff.workspace_of && h("p", {class: "muted"}, "It works in the workspace of " + oneLine(diff.workspace_of) + "."),

@@ -87,9 +87,9 @@ func paced(ctx context.Context, commits, exits <-chan struct{}, interval time.Du
 type glance struct {
 	active map[thread.ID]thread.Record // those that have not ended
 	asking map[thread.ID]bool
-	news   int64 // the newest
+	news   store.Place
 	// deleted is the newest deletion, and gone what was deleted since the look before.
-	deleted int64
+	deleted store.Deletion
 	gone    []thread.ID
 
 	changed map[thread.ID]bool // since the look before; value: it was started, or has ended
@@ -103,7 +103,7 @@ func (f *Feed) look(ctx context.Context, before glance) (now glance, err error) 
 	now = glance{active: map[thread.ID]thread.Record{}, asking: map[thread.ID]bool{}, changed: map[thread.ID]bool{}, news: before.news, deleted: before.deleted}
 	s := f.Threads.Store
 	if before.active == nil {
-		if now.news, err = s.LastNews(ctx); err != nil {
+		if now.news, err = store.LatestPlace(ctx, s); err != nil {
 			return now, err
 		}
 		if now.deleted, err = lastDeletion(ctx, s); err != nil {
@@ -137,45 +137,56 @@ func (f *Feed) look(ctx context.Context, before glance) (now glance, err error) 
 // between two looks is seen here alone.
 func (g *glance) readNews(ctx context.Context, s store.News) error {
 	for {
-		news, err := s.News(ctx, g.news, maxNews)
+		news, more, err := g.news.Read(ctx, s, maxNews)
 		if err != nil {
 			return err
 		}
 		for _, n := range news {
-			g.news = n.Seq
+			g.news.Pass(n)
 			if n.Kind == thread.Ended {
 				g.changed[n.ThreadID] = true
 			}
 		}
-		if len(news) < maxNews {
+		if !more {
 			return nil
 		}
 	}
 }
 
-func lastDeletion(ctx context.Context, s store.Deletions) (seq int64, err error) {
+func lastDeletion(ctx context.Context, s store.Deletions) (last store.Deletion, err error) {
 	newest, err := s.Deletions(ctx, store.DeletionFilter{Newest: true, Limit: 1})
 	if err == nil && len(newest) > 0 {
-		seq = newest[0].Seq
+		last = newest[0]
 	}
-	return seq, err
+	return last, err
 }
 
-// readDeletions notes the threads that were deleted.
+// readDeletions notes the threads that were deleted. A registry that was made anew counts
+// from 1 again: where the newest that is known is not in its place, all are read, as it does
+// no harm to tell a deletion twice.
 func (g *glance) readDeletions(ctx context.Context, s store.Deletions) error {
+	after := max(0, g.deleted.Seq-1)
 	for {
-		page, err := s.Deletions(ctx, store.DeletionFilter{After: g.deleted})
+		page, err := s.Deletions(ctx, store.DeletionFilter{After: after})
 		if err != nil {
 			return err
 		}
+		if known := g.deleted; known.Seq > 0 && after == known.Seq-1 {
+			if len(page) == 0 || page[0].Seq != known.Seq || page[0].Record.ThreadID != known.Record.ThreadID {
+				g.deleted, after = store.Deletion{}, 0
+				continue
+			}
+			page = page[1:]
+		}
 		for _, d := range page {
-			g.deleted = d.Seq
+			g.deleted, after = d, d.Seq
 			g.gone = append(g.gone, d.Record.ThreadID)
 			g.changed[d.Record.ThreadID] = true
 		}
-		if len(page) < store.MaxPage {
+		if len(page) < store.MaxPage-1 {
 			return nil
 		}
+		after = g.deleted.Seq
 	}
 }
 

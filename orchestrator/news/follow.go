@@ -54,12 +54,12 @@ func (d *Desk) Follow(ctx context.Context, f Following, see func(Event) error) e
 	defer stop()
 	changes := d.Threads.Store.Milestones(ctx)
 	exits := d.Threads.NewExitWatcher(ctx)
-	last, err := d.begin(ctx, f)
+	at, err := d.begin(ctx, f)
 	if err != nil {
 		return quiet(ctx, err)
 	}
 	for {
-		if last, err = d.tellSince(ctx, last, f, see); err == nil {
+		if err = d.tellSince(ctx, &at, f, see); err == nil {
 			err = d.watchActive(ctx, exits)
 		}
 		if err != nil {
@@ -165,51 +165,53 @@ func quiet(ctx context.Context, err error) error {
 }
 
 // begin is the place behind which news are told.
-func (d *Desk) begin(ctx context.Context, f Following) (int64, error) {
+func (d *Desk) begin(ctx context.Context, f Following) (store.Place, error) {
 	if f.Since.IsZero() {
-		return d.Threads.Store.LastNews(ctx)
+		return store.LatestPlace(ctx, d.Threads.Store)
 	}
-	return 0, nil
+	return store.Place{}, nil
 }
 
-// tellSince tells what has come to pass behind a place, and returns the new one.
-func (d *Desk) tellSince(ctx context.Context, last int64, f Following, see func(Event) error) (int64, error) {
+// tellSince tells what has come to pass behind a place, which moves on.
+func (d *Desk) tellSince(ctx context.Context, at *store.Place, f Following, see func(Event) error) error {
 	for {
-		page, err := d.page(ctx, last, f)
+		page, more, err := d.page(ctx, at, f)
 		if err != nil {
-			return last, err
+			return err
 		}
 		for _, n := range page {
-			last = n.Seq
+			at.Pass(n)
 			e, wanted, err := d.eventOf(ctx, n, f)
 			if err == nil && wanted {
 				err = see(e)
 			}
 			if err != nil {
-				return last, err
+				return err
 			}
 		}
-		if len(page) < pageOfNews {
-			return last, nil
+		if !more {
+			return nil
 		}
 	}
 }
 
 // page is what has come to pass behind a place. For a client it is read when there was
 // time to tell it by an answer.
-func (d *Desk) page(ctx context.Context, last int64, f Following) ([]thread.News, error) {
-	page, err := d.Threads.Store.News(ctx, last, pageOfNews)
+func (d *Desk) page(ctx context.Context, at *store.Place, f Following) (page []thread.News, more bool, err error) {
+	page, more, err = at.Read(ctx, d.Threads.Store, pageOfNews)
 	if err != nil || f.Of == nil || len(page) == 0 {
-		return page, err
+		return page, more, err
 	}
 	wait := settle
 	if f.Settle != nil {
 		wait = f.Settle
 	}
 	if err := wait(ctx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return d.Threads.Store.News(ctx, last, len(page))
+	most := len(page)
+	page, _, err = at.Read(ctx, d.Threads.Store, most)
+	return page, true, err // what came meanwhile has its own time
 }
 
 func settle(ctx context.Context) error {

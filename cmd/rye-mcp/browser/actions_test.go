@@ -362,6 +362,34 @@ func (b *tab) remove(id thread.ID) {
 	}
 }
 
+// TestDeletedElsewhere: a thread that is shown is deleted at the command line. The page says
+// so, also after its clock has moved on, and offers nothing of the thread any more.
+func TestDeletedElsewhere(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	p := newPlace(t, busy)
+	s := p.serve()
+	b := s.open(desktop)
+	id, other := s.start("greet", map[string]any{"name": "Ada"}), s.start("greet", map[string]any{"name": "Grace"})
+	p.untilIs(id, thread.Completed)
+	p.untilIs(other, thread.Completed)
+	b.press("treeitem", "Said Ada")
+	b.find("button", "^Delete…$")
+	b.allow("status of 404") // the page asks whether the thread is no more
+	p.rye("threads", "delete", string(id), "--yes")
+	b.says("This thread was deleted\\.")
+	b.gone("button", "^Delete…$")
+	var shown string
+	b.eval(&shown, `() => new Promise((done) => {
+		const tree = document.querySelector("[role=tree]"), was = tree.textContent;
+		const look = () => tree.textContent === was ? requestAnimationFrame(look) : done(document.querySelector("article.detail").innerText);
+		look();
+	})`)
+	if !strings.Contains(shown, "This thread was deleted.") || strings.Contains(shown, " ago") {
+		t.Errorf("the page says %q", shown)
+	}
+}
+
 // TestKillAndHandOver: a thread is killed, with its receipt; another hands over with what
 // the person has written for the next.
 func TestKillAndHandOver(t *testing.T) {

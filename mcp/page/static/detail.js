@@ -35,7 +35,7 @@ export function makeDetail(page, {id, tab, at}, tabs) {
       showTab(d, name);
     },
     step: (by) => showTab(d, d.tabs[(d.tabs.findIndex((t) => t.id === d.tabID) + by + d.tabs.length) % d.tabs.length].id, true),
-    press: (operation) => Boolean(d.row) && d.actions.press(operation),
+    press: (operation) => Boolean(d.row) && !d.lost && d.actions.press(operation),
     close: () => closeTab(d),
   };
 }
@@ -68,11 +68,12 @@ function buildDetail(d) {
     d.asks, d.trouble, h("div", {class: "gauges"}, h("div", {class: "purse"}, d.bar.el, d.money), d.facts),
     d.actions.el, d.actions.place, d.chain, d.news, d.tablist, d.panel);
   d.place = h("div", {class: "refusal"});
+  d.gone = h("div", {class: "refusal", role: "status"});
   d.el = h("article", {class: "detail"},
     h("header", null,
       button(icon("back"), () => d.page.open(""), {class: "quiet icon-only back", "aria-label": "Back to all threads"}),
       h("div", {class: "heading"}, h("div", {class: "title-line"}, d.mark, d.title, d.badges), d.sub)),
-    d.place, d.body);
+    d.place, d.gone, d.body);
   d.tablist.addEventListener("keydown", (event) => tabKey(d, event));
 }
 
@@ -116,17 +117,44 @@ function begin(d) {
 function updateDetail(d, change) {
   const row = rowOf(d.page, d.id);
   if (!row) {
-    if (d.row && (change.gone.has(d.row.key))) {
-      setText(d.sub, "It is not on the board any more.");
-    }
+    if (d.row && change.gone.has(d.row.key)) lookAgain(d);
     return;
   }
   const fresh = !d.row;
+  if (d.lost) found(d);
   d.row = row;
   if (fresh) return begin(d);
   if (!change.changed.has(row.key)) return;
   drawDetail(d);
   for (const fn of [...d.listeners]) fn(row);
+}
+
+// lookAgain tells a thread that the board shows no more from one that is no more.
+async function lookAgain(d) {
+  try {
+    await d.page.api.get("threads/" + encodeURIComponent(d.row.thread_id));
+  } catch (error) {
+    if (error.status >= 400 && error.status < 500 && !rowOf(d.page, d.id)) lose(d);
+  }
+}
+
+// lose shows that a thread was deleted elsewhere: nothing of it goes on, and nothing can be done with it.
+function lose(d) {
+  d.lost = true;
+  closeTab(d);
+  d.body.hidden = true;
+  setText(d.sub, "");
+  clear(d.mark);
+  clear(d.badges);
+  fill(d.gone, h("p", null, "This thread was deleted."), h("p", null, button("Back to all threads", () => d.page.open(""), {class: "primary"})));
+}
+
+function found(d) {
+  d.lost = false;
+  d.state = "";
+  clear(d.gone);
+  d.body.hidden = false;
+  showTab(d, d.tabID);
 }
 
 function drawDetail(d) {
@@ -284,7 +312,7 @@ function tabKey(d, event) {
 }
 
 function tickDetail(d) {
-  if (!d.row) return;
+  if (!d.row || d.lost) return;
   drawSub(d, d.row, stateOf(d.row));
   if (d.card) d.card.tick();
 }

@@ -146,7 +146,7 @@ func (r *reader) addEnd(row *Row) {
 	}
 	if o.Changes.Count() > 0 {
 		changes := *o.Changes
-		changes.Files = nil // diff_thread tells them
+		changes.Files, changes.Ignored = nil, nil // diff_thread tells them
 		row.Changes = &changes
 	}
 }

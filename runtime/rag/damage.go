@@ -22,6 +22,8 @@ type Damage struct {
 	// Rows that could be read stand in the new file, vectors included where they could be
 	// read. Lost counts those of which something could not.
 	Saved, Lost int
+	// Unknown says that nothing told how many rows there were, so that more are lost.
+	Unknown bool
 }
 
 // ensureMark is checkMark for a database that may be new, which gets its mark.
@@ -72,7 +74,7 @@ func (x *Index) setAside(ctx context.Context, damage *DamageError) (err error) {
 	if saved.Aside != "" {
 		told.Aside = saved.Aside
 	}
-	told.Saved, told.Lost = saved.Saved, saved.Lost
+	told.Saved, told.Lost, told.Unknown = saved.Saved, saved.Lost, saved.Unknown
 	x.opts.Damaged(*told)
 	return nil
 }

@@ -129,6 +129,39 @@ func scribble(t *testing.T, path string, from, size int) {
 	}
 }
 
+// Of an index of which nothing can be read it cannot be told how many rows are lost; of one that
+// is damaged elsewhere it can.
+func TestLostCannotBeTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from    int
+		unknown bool
+	}{"all but the first page": {4096, true}, "the end": {-6 * 4096, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filled(t, 300)
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			from := c.from
+			if from < 0 {
+				from += int(info.Size())
+			}
+			scribble(t, path, from, int(info.Size())-from)
+			opts := rag.At(path, mark)
+			var told []rag.Damage
+			opts.Damaged = func(d rag.Damage) { told = append(told, d) }
+			if _, err := openWith(t, opts).List(t.Context(), rag.Listing{Namespace: "ns", Project: "p"}); err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 1 || told[0].Unknown != c.unknown || c.unknown && told[0].Saved > 0 {
+				t.Errorf("told %+v", told)
+			}
+		})
+	}
+}
+
 // Rows of a damaged index that can be read are in the new one, with its words and vectors.
 func TestSalvage(t *testing.T) {
 	longtest.Mark(t)

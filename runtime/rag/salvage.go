@@ -39,6 +39,7 @@ func (x *Index) salvage(ctx context.Context, path string, done *Damage) error {
 	if err != nil {
 		return err
 	}
+	done.Unknown = done.Unknown || wreck.unknown
 	for more := true; more && err == nil; {
 		more, err = x.salvageBatch(ctx, wreck, file, done)
 	}
@@ -118,6 +119,8 @@ type wreck struct {
 	db    *sql.DB // nil: nothing can be read
 	last  int64   // the highest id
 	blind int64   // ids that may still be tried where nothing tells which there are
+	// unknown says that the highest id cannot be read.
+	unknown bool
 }
 
 // leastRow is how many bytes of a file a row takes at least.
@@ -134,13 +137,14 @@ func openWreck(ctx context.Context, path string, of *database) (*wreck, error) {
 	if err := d.Explain(d.checkMark(ctx, w.db)); err != nil {
 		w.close()
 		if errors.As(err, new(*DamageError)) {
-			return &wreck{}, nil
+			return &wreck{unknown: true}, nil
 		}
 		return nil, err
 	}
 	// Of the two, the number that was given last can be that of a row which is gone.
 	if err := w.db.QueryRowContext(ctx, "SELECT ifnull(max(id), 0) FROM entries").Scan(&w.last); err != nil {
-		_ = w.db.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'entries'").Scan(&w.last)
+		err = w.db.QueryRowContext(ctx, "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'entries'").Scan(&w.last)
+		w.unknown = err != nil
 	}
 	if info, err := os.Stat(path); err == nil {
 		w.blind = info.Size() / leastRow

@@ -164,7 +164,7 @@ func (d *doctor) data(ctx context.Context) []finding {
 		found = append(found, d.held(ctx, state)...)
 		found = append(found, d.threads(ctx)...)
 	}
-	return append(found, d.keptAside(dir)...)
+	return append(found, keptAside(dir, "look into it with sqlite3, or rm %q")...)
 }
 
 // largeDatabases is the size in MiB above which registry and ledger are read whole only
@@ -257,8 +257,8 @@ func runBy(ctx context.Context, st *sqlite.Store, p thread.Holder) (id thread.ID
 	return id
 }
 
-// keptAside names damaged databases that were moved out of the way.
-func (d *doctor) keptAside(dir string) []finding {
+// keptAside names damaged databases that were moved out of the way, with what to do about each.
+func keptAside(dir, try string) []finding {
 	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*.db.corrupt-*"))
 	if err != nil {
 		return nil
@@ -268,7 +268,7 @@ func (d *doctor) keptAside(dir string) []finding {
 		if strings.HasSuffix(path, "-wal") {
 			continue // goes with the database of that name
 		}
-		found = append(found, warnf(fmt.Sprintf("look into it with sqlite3, or rm %q", path), "a damaged database was kept aside: %s", path))
+		found = append(found, warnf(fmt.Sprintf(try, path), "a damaged database was kept aside: %s", path))
 	}
 	return few(found)
 }

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // memory says how memory stands. Nothing is asked while it is off, and nothing that costs
@@ -20,6 +23,7 @@ func (d *doctor) memory(ctx context.Context) []finding {
 	if !set.Enabled {
 		return append(found, okf("off"))
 	}
+	found = append(found, d.memoryAside(set.Store)...)
 	at := embed.NewSource(embed.Deps{Providers: d.providers.Source, Now: d.sys.Now}).Reach(ctx, set.Embedding)
 	switch {
 	case at.Why != "" && set.Embedding.BaseURL == "":
@@ -35,4 +39,16 @@ func (d *doctor) memory(ctx context.Context) []finding {
 		found = append(found, okf("on, %s at %s", at.Model, at.Host))
 	}
 	return found
+}
+
+// memoryAside names indexes of memory that were damaged: what could be read of them is in
+// the one that is used, and the rest is lost.
+func (d *doctor) memoryAside(store string) []finding {
+	below, inState := strings.CutPrefix(store, config.MemoryInState)
+	state, err := d.state()
+	if !inState || err != nil || state.Seal == nil {
+		return nil // one that the person has named is theirs to look after
+	}
+	index := filepath.Join(filepath.Dir(state.Dir), filepath.FromSlash(below))
+	return keptAside(filepath.Dir(index), "rye-mcp memory import FILE, if you have an export, then rm %q")
 }

@@ -115,6 +115,10 @@ func damagedMemory(d rag.Damage) string {
 	if errors.Is(d.Err, rag.ErrForeign) {
 		return fmt.Sprintf("the index of memory %s is not the one that was made here; nothing of it was read, and it is kept as %s", d.Path, kept)
 	}
+	if d.Unknown {
+		return fmt.Sprintf("the index of memory %s is damaged (%v); %d %s brought back, how many are lost cannot be told, and it is kept as %s. If you have an export: rye-mcp memory import FILE",
+			d.Path, d.Err, d.Saved, verb(d.Saved, "row was", "rows were"), kept)
+	}
 	return fmt.Sprintf("the index of memory %s is damaged (%v); %d %s brought back, %d could not be read, and it is kept as %s",
 		d.Path, d.Err, d.Saved, verb(d.Saved, "row was", "rows were"), d.Lost, kept)
 }

@@ -308,6 +308,35 @@ func TestDoctorMemory(t *testing.T) {
 	}
 }
 
+// TestDoctorMemoryAside: an index that was damaged is named for as long as it is kept.
+func TestDoctorMemoryAside(t *testing.T) {
+	t.Parallel()
+	p := remembering(t, "enabled: true\n")
+	user := p.resolver.Roots().User
+	if _, err := p.state.Make(); err != nil {
+		t.Fatal(err)
+	}
+	d := newDoctor(testSystem(user, map[string]string{"USER_SPACE": user}), options{}, p.path)
+	aside := func() []finding {
+		return slices.DeleteFunc(d.memory(t.Context()), func(f finding) bool { return !strings.Contains(f.Detail, "kept aside") })
+	}
+	if found := aside(); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+	state, err := d.state()
+	if err != nil || state.Seal == nil {
+		t.Fatal(state, err)
+	}
+	dir := filepath.Join(filepath.Dir(state.Dir), "memory")
+	kept := filepath.Join(dir, "memory.db.corrupt-20260101T000000Z")
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(kept, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if found := aside(); len(found) != 1 || found[0].Level != levelWarn || !strings.Contains(found[0].Detail, kept) || !strings.Contains(found[0].Try, "memory import") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestIdleWithout: while memory is off no thread is offered its tools.
 func TestIdleWithout(t *testing.T) {
 	t.Parallel()
@@ -323,8 +352,9 @@ func TestIdleWithout(t *testing.T) {
 func TestDamagedIndexIsSaid(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]rag.Damage{
-		"3 rows were brought back, 2 could not be read, and it is kept as memory.db.corrupt-1": {Err: errors.New("a page"), Saved: 3, Lost: 2, Aside: "/p/memory.db.corrupt-1"},
-		"is not the one that was made here; nothing of it was read":                            {Err: rag.ErrForeign, Aside: "/p/memory.db.foreign-1"},
+		"3 rows were brought back, 2 could not be read, and it is kept as memory.db.corrupt-1":                                     {Err: errors.New("a page"), Saved: 3, Lost: 2, Aside: "/p/memory.db.corrupt-1"},
+		"0 rows were brought back, how many are lost cannot be told, and it is kept as memory.db.corrupt-1. If you have an export": {Err: errors.New("a page"), Unknown: true, Aside: "/p/memory.db.corrupt-1"},
+		"is not the one that was made here; nothing of it was read":                                                                {Err: rag.ErrForeign, Aside: "/p/memory.db.foreign-1"},
 	} {
 		var said bytes.Buffer
 		sys := testSystem(t.TempDir(), nil)

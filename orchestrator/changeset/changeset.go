@@ -188,7 +188,9 @@ func nothingLeft(rec thread.Record, meta thread.Meta, err error) (*workspace.Gon
 	if rec.Worker != "" && (rec.Outcome == nil || rec.Outcome.Changes == nil || rec.Outcome.Changes.Count() > 0) {
 		return nil, false // it is on another machine, as it was when the thread died
 	}
-	return &workspace.GoneError{NotMade: meta.Workspace.Baseline == ""}, true
+	// A workspace is made before the first words; copies and successors have those of others.
+	notBegun := meta.ForkedFrom == nil && rec.ContinuationOf == ""
+	return &workspace.GoneError{NotMade: meta.Workspace.Baseline == "", NotBegun: notBegun}, true
 }
 
 // maxConflicts bounds the conflicts that one answer names.

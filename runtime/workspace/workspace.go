@@ -191,10 +191,13 @@ func (s *space) present() (about, error) {
 type GoneError struct {
 	AppliedAt time.Time // zero: nothing ever was
 	NotMade   bool      // the thread has ended, or rests as a copy, without a workspace
+	NotBegun  bool      // it has no conversation either, so that it cannot be resumed
 }
 
 func (e *GoneError) Error() string {
 	switch {
+	case e.NotMade && e.NotBegun:
+		return "the thread ended before it had begun, and made no workspace; rye_execute starts its directive again"
 	case e.NotMade:
 		return "the thread has made no workspace yet; resume_thread has it make one"
 	case e.AppliedAt.IsZero():

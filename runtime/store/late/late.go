@@ -22,6 +22,7 @@ type Store struct {
 	here   chan struct{} // closed with the first of opened and closed
 	closed bool
 
+	messages
 	deletions
 	mending
 	handoffs
@@ -40,6 +41,7 @@ var _ store.Store = (*Store)(nil)
 // none, or made by create when the first thread is registered.
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
+	s.messages = messages{s}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
 	s.afterwards, s.glancer, s.census = afterwards{s}, glancer{s}, census{s}
 	s.costs, s.retries, s.watching = costs{s}, retries{s}, watching{s}

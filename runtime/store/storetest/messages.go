@@ -138,7 +138,7 @@ func messagesFenced(h *harness) {
 }
 
 // endReading ends reading as the run that a thread has.
-func (h *harness) endReading(id thread.ID, whatever bool) (ended bool) {
+func endReading(h *harness, id thread.ID, whatever bool) (ended bool) {
 	h.Helper()
 	ended, err := h.EndReading(h.ctx, id, h.get(id).Run, whatever, h.now)
 	h.noError(err)
@@ -146,7 +146,7 @@ func (h *harness) endReading(id thread.ID, whatever bool) (ended bool) {
 }
 
 // wantEnding is that a thread is told nothing any more.
-func (h *harness) wantEnding(id thread.ID) {
+func wantEnding(h *harness, id thread.ID) {
 	h.Helper()
 	var unreadable *store.UnreadableError
 	if _, err := h.Post(h.ctx, h.message("late for "+string(id), id), notes); !errors.As(err, &unreadable) || !unreadable.Ending || unreadable.Thread != id {
@@ -161,23 +161,23 @@ func messagesEnd(h *harness) {
 	note.From = thread.Sender{Kind: thread.ByChild, Name: string(other)}
 	h.post(note)
 	h.post(h.message("steer", id))
-	if h.endReading(id, false) {
+	if endReading(h, id, false) {
 		h.Error("it ends reading with an instruction that it has not read")
 	}
 	h.post(h.message("more", id))
 	h.noError(h.Deliver(h.ctx, id, "r1", []string{"steer", "more"}, h.now))
 	for range 2 {
-		if !h.endReading(id, false) {
+		if !endReading(h, id, false) {
 			h.Error("a note keeps it from ending")
 		}
-		h.wantEnding(id)
+		wantEnding(h, id)
 		h.wantUnread(id, "note")
 	}
 	h.post(h.message("of another", other))
-	if !h.endReading(other, true) {
+	if !endReading(h, other, true) {
 		h.Error("it does not end reading whatever is unread")
 	}
-	h.wantEnding(other)
+	wantEnding(h, other)
 	h.wantUnread(other, "of another")
 	if _, err := h.EndReading(h.ctx, "nobody", "", true, h.now); !errors.Is(err, thread.ErrNotFound) {
 		h.Errorf("nobody ends reading: %v", err)
@@ -186,7 +186,7 @@ func messagesEnd(h *harness) {
 
 func endReadingFenced(h *harness) {
 	id := h.withRun("before", "")
-	if !h.endReading(id, false) {
+	if !endReading(h, id, false) {
 		h.Error("it does not end reading")
 	}
 	_, err := h.Replace(h.ctx, id, "before", "after")
@@ -208,7 +208,7 @@ func messagesOrEnd(h *harness) {
 			_, err := h.Post(h.ctx, m, notes)
 			posted <- err
 		}()
-		ended := h.endReading(id, false)
+		ended := endReading(h, id, false)
 		if accepted := <-posted == nil; accepted == ended {
 			h.Errorf("the message is accepted: %v, and the thread has ended reading: %v", accepted, ended)
 		}

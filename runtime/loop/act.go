@@ -16,12 +16,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// The messages to a model whose answer cannot stand as it is.
-const (
-	// cutOff: reaching the output limit is no sign of being done.
-	cutOff = "Your answer was cut off by the output limit. Continue exactly where it stopped, or act with a tool call."
-	empty  = "Your answer was empty. Act with a tool call, or give the result as text."
-)
+// empty is the message to a model that has said nothing.
+const empty = "Your answer was empty. Act with a tool call, or give the result as text."
 
 // errRefused is the end of a thread whose model declines the task.
 var errRefused = errors.New("the model refused")
@@ -60,14 +56,14 @@ func toolCalls(a llm.Response) []llm.Block {
 }
 
 // finishOrNudge decides about an answer without tool calls. One that was cut
-// off is continued, as long as the limits allow. Else the thread is complete,
+// off is continued, as [run.afterCut] says. Else the thread is complete,
 // unless declared outputs or any text are missing, or, where the settings ask for
 // that, nothing was done yet although there are tools; and the model has not been
 // reminded often enough. With an instruction that it has not read it goes on.
 func (r *run) finishOrNudge(ctx context.Context, a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopMaxTokens {
 		r.partial += llm.TextOf(a.Blocks)
-		return nil, r.say(cutOff)
+		return r.afterCut()
 	}
 	text := strings.TrimSpace(r.partial + llm.TextOf(a.Blocks))
 	r.partial = ""

@@ -106,6 +106,7 @@ func codeOf(err error) string {
 		over       *thread.LimitError
 		failed     *callError
 		full       *limit.ContextFullError
+		mute       *muteError
 		told       *toldError
 		noProvider *provider.NoProviderError
 		noModel    *provider.UnknownModelError
@@ -116,6 +117,8 @@ func codeOf(err error) string {
 		return over.Code
 	case errors.As(err, &full), errors.As(err, &failed) && failed.rule.Category == config.CategoryContext:
 		return "context_full"
+	case errors.As(err, &mute):
+		return "output_limit"
 	case errors.Is(err, errRefused):
 		return "model_refused"
 	case errors.Is(err, records.ErrLost):

@@ -109,6 +109,7 @@ type run struct {
 	nudges       int
 	acted        bool   // the conversation that it continues has an answer in it
 	partial      string // text of the answers that the output limit cut off
+	cuts         cuts
 	recovery     recovery
 	hooks        hooks
 	begins       llm.Model // the model it begins with, as a successor does
@@ -208,6 +209,7 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	for again := true; again; {
 		e, again = r.afterEnd(ctx, e)
 	}
+	e.warnings = append(e.warnings, r.cutWarning(e.err)...)
 	e.warnings = append(e.warnings, r.hookWarnings()...)
 	return r.outcome(ctx, e)
 }
@@ -322,6 +324,7 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	if err := r.take(answered); err != nil {
 		return &ended{err: err, doing: r.doing()}
 	}
+	r.cuts.note(answered)
 	done, err := r.act(ctx, answered.answer)
 	if err != nil {
 		return &ended{err: err, doing: r.doing()}

@@ -31,7 +31,7 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 		ContextTokens: r.conversation.known,
 		NewBytes:      r.newBytes(),
 		AtLeast:       r.conversation.carriedUse(r.model.choice.Model),
-		Wanted:        r.model.choice.MaxOutput,
+		Wanted:        r.wanted(),
 	}
 }
 

@@ -14,7 +14,7 @@
 //	                reaches  its row, thread.json, transcript, every answer about the thread
 //	                made by  the loop (decide), recovery, control for a start that failed
 //	                code     that of a fault, turns_exceeded and other limits, provider_…,
-//	                         context_full, model_refused, process_died, store_away, transcript_lost
+//	                         context_full, output_limit, model_refused, process_died, store_away, transcript_lost
 //	JSON-RPC error  says     what was wrong with a message
 //	                reaches  the client, whose model need not see it
 //	                made by  mcp/server (rpcError)

@@ -56,7 +56,8 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	history, ends, err := c.history.Encode(req.Messages, encodeMessage)
+	fit := wire.SentCalls(req.Messages, wire.PlainID)
+	history, ends, err := c.history.Encode(req.Messages, func(m llm.Message) ([]byte, error) { return encodeMessage(fit(m)) })
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}

@@ -10,8 +10,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/url"
-	"strings"
 
 	sdk "github.com/sashabaranov/go-openai"
 
@@ -34,12 +32,6 @@ type client struct {
 // New returns a client that speaks Chat Completions. Nothing is sent yet.
 func New(cfg Config) llm.Client { return &client{cfg: cfg} }
 
-// Official reports whether a base URL leads to OpenAI itself.
-func Official(baseURL string) bool {
-	u, err := url.Parse(baseURL)
-	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com"))
-}
-
 // Stream implements [llm.Client].
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	callCtx, call := c.cfg.Begin(ctx)
@@ -54,12 +46,13 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	history, _, err := c.history.Encode(req.Messages, encodeMessage)
+	fit := fitting(req, base)
+	history, _, err := c.history.Encode(req.Messages, func(m llm.Message) ([]byte, error) { return encodeMessage(fit(m)) })
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
 	library := library(c.cfg, base, &exchange{call: call, fill: func(r *http.Request) error {
-		return wire.Prepend(r, wire.Messages, cacheKey(req, base), [][]byte{system}, [][]byte{history})
+		return wire.Prepend(r, wire.Messages, caching(req, base), [][]byte{system}, [][]byte{history})
 	}})
 	stream, err := library.CreateChatCompletionStream(callCtx, params)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	sdk "github.com/sashabaranov/go-openai"
@@ -21,8 +20,7 @@ const errorMark = "Error: "
 const noOutput = "(no output)"
 
 // encode translates a request to the provider at base, but for what is said in
-// it, which [encodeSystem] and [encodeMessage] do. Caching needs no marks: where
-// this protocol is spoken, providers recognise a prefix by themselves.
+// it, which [encodeSystem] and [encodeMessage] do, and for [caching].
 func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
 	out := sdk.ChatCompletionRequest{
 		Model:         req.Model,
@@ -50,16 +48,6 @@ func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
 		out.ReasoningEffort = sdk.ReasoningEffortNone
 	}
 	return out, nil
-}
-
-// cacheKey is the member of a request to OpenAI itself that has requests of one
-// conversation meet the same cache. The library has no field for it here, and other
-// providers may not know it.
-func cacheKey(req llm.Request, base string) []byte {
-	if req.CacheKey == "" || !Official(base) {
-		return nil
-	}
-	return fmt.Appendf(nil, `"prompt_cache_key":%q,`, req.CacheKey)
 }
 
 // wantsCompletionTokens reports whether the output allowance is sent as

@@ -51,7 +51,8 @@ func (c *responses) Stream(ctx context.Context, req llm.Request, sink func(llm.D
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	history, _, err := c.history.Encode(req.Messages, encodeItems)
+	fit := wire.SentCalls(req.Messages, func(id string) bool { return len(id) <= maxResponseID })
+	history, _, err := c.history.Encode(req.Messages, func(m llm.Message) ([]byte, error) { return encodeItems(fit(m)) })
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}

@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+// SentCalls says how each of some messages is sent to a vendor that refuses ids of calls
+// that are not legal, and ids that come twice: after a change of model they are another
+// vendor's, and servers that count calls begin anew with each answer. Ids that can be sent
+// stay as they are; the others, with those of their results, become hashes of them and of
+// the call's number in the conversation, so that a message that was sent is sent alike
+// again. Messages are recognised by the array of their blocks.
+func SentCalls(messages []llm.Message, legal func(id string) bool) func(llm.Message) llm.Message {
+	calls := callIDs{legal: legal, taken: map[string]bool{}, open: map[string][]string{}}
+	var changed map[*llm.Block][]llm.Block
+	for _, m := range messages {
+		blocks := calls.sent(m)
+		if unsafe.SliceData(blocks) == unsafe.SliceData(m.Blocks) {
+			continue
+		}
+		if changed == nil {
+			changed = map[*llm.Block][]llm.Block{}
+		}
+		changed[unsafe.SliceData(m.Blocks)] = blocks
+	}
+	return func(m llm.Message) llm.Message {
+		if blocks, found := changed[unsafe.SliceData(m.Blocks)]; found {
+			m.Blocks = blocks
+		}
+		return m
+	}
+}
+
+// callIDs goes through the calls of a conversation.
+type callIDs struct {
+	legal func(string) bool
+	taken map[string]bool
+	made  int                 // calls so far
+	open  map[string][]string // ids as sent of calls without a result yet, by their own
+}
+
+// sent are the blocks of the next message; they are copied where an id is another one.
+func (c *callIDs) sent(m llm.Message) []llm.Block {
+	if m.Role == llm.Assistant {
+		clear(c.open) // a call that has no result by now gets none
+	}
+	blocks := m.Blocks
+	for i, b := range m.Blocks {
+		id := b.ToolCallID
+		switch b.Type {
+		case llm.ToolUseBlock:
+			id = c.call(b.ToolCallID)
+		case llm.ToolResultBlock:
+			id = c.result(b.ToolCallID)
+		default:
+			continue
+		}
+		if id == b.ToolCallID {
+			continue
+		}
+		if unsafe.SliceData(blocks) == unsafe.SliceData(m.Blocks) {
+			blocks = slices.Clone(blocks)
+		}
+		blocks[i].ToolCallID = id
+	}
+	return blocks
+}
+
+func (c *callIDs) call(id string) string {
+	c.made++
+	sent := id
+	if id == "" || c.taken[id] || !c.legal(id) {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", c.made, id))
+		sent = fmt.Sprintf("call_%x", sum[:12])
+	}
+	c.taken[sent] = true
+	c.open[id] = append(c.open[id], sent)
+	return sent
+}
+
+// result is the id of a result: results of calls with the same id come in their order.
+func (c *callIDs) result(id string) string {
+	waiting := c.open[id]
+	if len(waiting) == 0 {
+		return id
+	}
+	c.open[id] = waiting[1:]
+	return waiting[0]
+}
+
+// PlainID reports whether an id of a call is what Anthropic takes: letters, digits, "_"
+// and "-".
+func PlainID(id string) bool {
+	for _, c := range []byte(id) {
+		if c != '_' && c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return id != ""
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+func calling(ids ...string) llm.Message {
+	m := llm.Message{Role: llm.Assistant}
+	for _, id := range ids {
+		m.Blocks = append(m.Blocks, llm.Block{Type: llm.ToolUseBlock, ToolCallID: id})
+	}
+	return m
+}
+
+func answering(ids ...string) llm.Message {
+	m := llm.Message{Role: llm.User}
+	for _, id := range ids {
+		m.Blocks = append(m.Blocks, llm.Block{Type: llm.ToolResultBlock, ToolCallID: id})
+	}
+	return m
+}
+
+// idsOf are the ids of calls and results, in their order.
+func idsOf(messages []llm.Message, fit func(llm.Message) llm.Message) []string {
+	var ids []string
+	for _, m := range messages {
+		for _, b := range fit(m).Blocks {
+			if b.ToolCallID != "" {
+				ids = append(ids, b.ToolCallID)
+			}
+		}
+	}
+	return ids
+}
+
+// TestSentCalls: ids that a vendor refuses, and those that come twice, are replaced alike
+// at a call and at its result; the others stay.
+func TestSentCalls(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 41)
+	for name, c := range map[string]struct {
+		messages []llm.Message
+		want     []string // "*": another id; "*n": the same as the n-th
+	}{
+		"legal":            {[]llm.Message{llm.Text(llm.User, "hi"), calling("a-1", "B_2"), answering("a-1", "B_2")}, []string{"a-1", "B_2", "a-1", "B_2"}},
+		"another form":     {[]llm.Message{calling("functions.x:0"), answering("functions.x:0")}, []string{"*", "*0"}},
+		"too long":         {[]llm.Message{calling(long, "a"), answering(long, "a")}, []string{"*", "a", "*0", "a"}},
+		"again":            {[]llm.Message{calling("a"), answering("a"), calling("a"), answering("a")}, []string{"a", "a", "*", "*2"}},
+		"twice in one":     {[]llm.Message{calling("a", "a"), answering("a", "a")}, []string{"a", "*", "a", "*1"}},
+		"without a result": {[]llm.Message{calling("a"), llm.Text(llm.User, "no"), calling("a"), answering("a")}, []string{"a", "*", "*1"}},
+		"a result alone":   {[]llm.Message{answering("a")}, []string{"a"}},
+	} {
+		legal := func(id string) bool { return PlainID(id) && len(id) <= 40 }
+		before := fmt.Sprint(c.messages)
+		got := idsOf(c.messages, SentCalls(c.messages, legal))
+		if fmt.Sprint(c.messages) != before {
+			t.Errorf("%s: the messages are changed", name)
+		}
+		used := map[string]bool{}
+		for i, want := range c.want {
+			switch same, known := strings.CutPrefix(want, "*"); {
+			case i >= len(got):
+			case !known:
+				if got[i] != want {
+					t.Errorf("%s: %q at %d, want %q", name, got[i], i, want)
+				}
+			case same == "":
+				if used[got[i]] || !legal(got[i]) {
+					t.Errorf("%s: %q at %d", name, got[i], i)
+				}
+			case got[i] != got[same[0]-'0']:
+				t.Errorf("%s: %q at %d, want that at %s", name, got[i], i, same)
+			}
+			if i < len(got) {
+				used[got[i]] = true
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		for n := range c.messages { // what was sent is sent alike again
+			first := c.messages[:n]
+			if had := idsOf(first, SentCalls(first, legal)); !slices.Equal(had, got[:len(had)]) {
+				t.Errorf("%s: %q, and before that %q", name, got, had)
+			}
+		}
+	}
+}

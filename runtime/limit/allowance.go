@@ -48,6 +48,9 @@ type AllowanceInput struct {
 	// AtLeast is what the input comes to by what was counted of it elsewhere; 0: nothing
 	// was. It counts where the input is estimated, and says nothing about money.
 	AtLeast int64
+	// Most is how many tokens the input can be at most; 0: as many as ContextTokens and
+	// NewBytes come to.
+	Most int64
 	// Wanted is the configured length of an answer in tokens; 0: as long as fits.
 	Wanted int
 }
@@ -66,8 +69,8 @@ func (e *ContextFullError) Error() string {
 //
 // It never lets the call cost more than what is left: every token that can be
 // input is priced at the dearest price of input, each new byte counts as a
-// token of its own, and the answer is priced at its full length. When not even
-// [MinOutput] tokens fit the error is a *[thread.LimitError] with
+// token of its own unless Most says that they are fewer, and the answer is priced at its full length. When not even
+// [MinOutput] tokens fit the error wraps a *[thread.LimitError] with
 // [SpendExceeded], before anything is paid.
 //
 // The answer is also kept within the model's longest answer, the context window
@@ -96,7 +99,9 @@ func Allowance(in AllowanceInput) (int, error) {
 	inTokens := max(least, in.Limits.Tokens-in.Used.Tokens()-estimate)
 	inMoney := affordable(in)
 	if inMoney < least {
-		return 0, spendExceeded(in.Limits.Spend-in.Left+worstCost(in, least), in.Limits.Spend)
+		worst := worstCost(in, least)
+		return 0, fmt.Errorf("%w: the next call was not made, as it could cost up to %s, and %s are left",
+			spendExceeded(in.Limits.Spend-in.Left+worst, in.Limits.Spend), worst, max(0, in.Left))
 	}
 	return int(min(wanted, inWindow, inTokens, inMoney)), nil
 }
@@ -119,8 +124,11 @@ func affordable(in AllowanceInput) int64 {
 // worstInput is the most the input can cost, in micro-dollars times
 // tokensPerPrice.
 func worstInput(in AllowanceInput) int64 {
-	tokens := thread.Sum(in.ContextTokens, in.NewBytes, overheadTokens)
-	return thread.Product(tokens, max(0, in.Model.Price.MaxInput()))
+	tokens := thread.Sum(in.ContextTokens, in.NewBytes)
+	if in.Most > 0 {
+		tokens = min(tokens, in.Most)
+	}
+	return thread.Product(thread.Sum(tokens, overheadTokens), max(0, in.Model.Price.MaxInput()))
 }
 
 // WorstCost is the most a call with that allowance can cost.

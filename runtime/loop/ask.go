@@ -119,7 +119,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 	defer stop(nil)
 	defer r.whileAnswering(ctx, stop)()
 	defer r.inbox.interruptible(stop)()
-	c := &call{allowance: allowance, input: thread.Sum(r.conversation.known, r.newBytes())}
+	c := &call{allowance: allowance, input: r.mostInput()}
 	turn := r.cost.Turns + 1
 	request := r.request(allowance)
 	began, first := time.Now(), time.Time{}

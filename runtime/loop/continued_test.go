@@ -316,3 +316,29 @@ func TestCountIsTakenOver(t *testing.T) {
 		}
 	}
 }
+
+// TestCountBoundsMoney: what was counted of the conversation before bounds what a call may
+// cost too, instead of its bytes; without a count the thread ends before it pays anything,
+// and says what the call could have cost.
+func TestCountBoundsMoney(t *testing.T) {
+	t.Parallel()
+	long := handedOn()
+	long[2].Blocks[0].Text = strings.Repeat("long words ", 8000) // 88 000 bytes, at most 110 000 micro-dollars
+	for counted, code := range map[int64]string{22_000: "", 0: "spend_exceeded", 87_000: "spend_exceeded"} {
+		h := newHouse(t)
+		h.script(doneScript)
+		id := h.register(job{capabilities: []string{}, limits: func(l *thread.Limits) { l.Spend = 60_000 }})
+		h.continuesCounted(id, thread.Continuation{Via: thread.ViaResume, Message: "go on"}, counted, long...)
+		rec := h.end(t.Context(), id)
+		if code == "" {
+			if rec.Status != thread.Completed || rec.Cost.Spend > 60_000 {
+				t.Errorf("%d counted: %s %+v", counted, rec.Status, rec.Outcome.Error)
+			}
+			continue
+		}
+		if rec.Status != thread.Error || rec.Outcome.Error.Code != code || len(h.server.Requests()) > 0 ||
+			!strings.Contains(rec.Outcome.Error.Message, "$0.0600): the next call was not made, as it could cost up to $0.1") {
+			t.Errorf("%d counted: %s %+v", counted, rec.Status, rec.Outcome.Error)
+		}
+	}
+}

@@ -19,19 +19,20 @@ type conversation struct {
 	newBytes int64
 	newChars int64
 	// carried is what the provider counted for the beginning of a conversation that was
-	// taken over, with the system prompt and the tools of then, and carriedChars what that
-	// beginning has in characters. It is an estimate of this conversation, never a bound,
-	// and 0 once there is a report.
+	// taken over, with the system prompt and the tools of then, and carriedChars and
+	// carriedBytes what that beginning has of both. It is 0 once there is a report.
 	carried      int64
 	carriedChars int64
+	carriedBytes int64
 }
 
 // carry takes over what the provider of a model has counted of the messages that are
 // there.
 func (c *conversation) carry(counted transcript.Count) {
-	c.carried, c.carriedChars = counted.Tokens, 0
+	c.carried, c.carriedChars, c.carriedBytes = counted.Tokens, 0, 0
 	for _, m := range c.messages[:counted.Messages] {
 		c.carriedChars += charsOf(m)
+		c.carriedBytes += handoff.Size(m)
 	}
 }
 
@@ -69,7 +70,7 @@ func (c *conversation) count(m llm.Message) {
 func (c *conversation) reported(u llm.Usage) {
 	if u.Reported {
 		c.known, c.newBytes, c.newChars = u.ContextTokens(), 0, 0
-		c.carried, c.carriedChars = 0, 0
+		c.carried, c.carriedChars, c.carriedBytes = 0, 0, 0
 	}
 }
 
@@ -77,7 +78,7 @@ func (c *conversation) reported(u llm.Usage) {
 // tokens.
 func (c *conversation) recount() {
 	c.known, c.newBytes, c.newChars = 0, 0, 0
-	c.carried, c.carriedChars = 0, 0
+	c.carried, c.carriedChars, c.carriedBytes = 0, 0, 0
 	for _, m := range c.messages {
 		c.count(m)
 	}

@@ -9,6 +9,24 @@ type Price struct {
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cache_read"`
 	CacheWrite int64 `json:"cache_write"`
+	// Short holds for calls whose input is at most UpTo tokens, where a vendor asks more for
+	// longer ones; UpTo 0: every call costs the same. Whoever bounds what a call may cost
+	// takes the other numbers, which are no lower.
+	UpTo  int64 `json:"up_to,omitempty"`
+	Short Rates `json:"short,omitzero"`
+}
+
+// Rates are the four numbers of a [Price].
+type Rates struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+}
+
+// RatesOf are the numbers that hold for calls of any length, or of more than UpTo.
+func RatesOf(p Price) Rates {
+	return Rates{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 }
 
 // tokensPerPrice is the number of tokens a Price is for.
@@ -17,9 +35,13 @@ const tokensPerPrice = 1_000_000
 // Cost is what u costs, rounded up to the micro-dollar and at most
 // [thread.MaxMicros].
 func (p Price) Cost(u Usage) thread.Micros {
+	rates := RatesOf(p)
+	if p.UpTo > 0 && u.Input() <= p.UpTo {
+		rates = p.Short
+	}
 	sum := thread.Sum(
-		thread.Product(u.InputTokens, p.Input), thread.Product(u.OutputTokens, p.Output),
-		thread.Product(u.CacheReadTokens, p.CacheRead), thread.Product(u.CacheWriteTokens, p.CacheWrite),
+		thread.Product(u.InputTokens, rates.Input), thread.Product(u.OutputTokens, rates.Output),
+		thread.Product(u.CacheReadTokens, rates.CacheRead), thread.Product(u.CacheWriteTokens, rates.CacheWrite),
 	)
 	cost := sum / tokensPerPrice
 	if sum%tokensPerPrice > 0 {

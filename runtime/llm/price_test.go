@@ -38,3 +38,25 @@ func TestCost(t *testing.T) {
 		}
 	})
 }
+
+// TestCostByLength: a call is charged the price of its length, whatever of it was cached.
+func TestCostByLength(t *testing.T) {
+	t.Parallel()
+	price := Price{Input: 4e6, Output: 18e6, CacheRead: 400_000, CacheWrite: 4e6, UpTo: 200, Short: Rates{Input: 2e6, Output: 12e6, CacheRead: 200_000, CacheWrite: 2e6}}
+	for _, c := range []struct {
+		price Price
+		usage Usage
+		want  thread.Micros
+	}{
+		{price, Usage{InputTokens: 200, OutputTokens: 1000}, 400 + 12_000},
+		{price, Usage{InputTokens: 201, OutputTokens: 1}, 804 + 18},
+		{price, Usage{InputTokens: 10, CacheReadTokens: 190}, 20 + 38},
+		{price, Usage{InputTokens: 10, CacheReadTokens: 190, CacheWriteTokens: 1}, 40 + 76 + 4},
+		{price, Usage{OutputTokens: 1}, 12},
+		{Price{Input: 4e6, Output: 18e6}, Usage{OutputTokens: 1}, 18},
+	} {
+		if got := c.price.Cost(c.usage); got != c.want {
+			t.Errorf("%+v costs %d, want %d", c.usage, got, c.want)
+		}
+	}
+}

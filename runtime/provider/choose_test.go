@@ -253,9 +253,13 @@ func TestModel(t *testing.T) {
 		{"file overrides", config.Provider{Name: "anthropic", Models: map[string]config.ModelOverride{"claude-haiku-4-5": {Output: dollars(4)}}},
 			"claude-haiku-4-5",
 			llm.Model{ContextWindow: 200_000, Priced: true, Price: llm.Price{Input: 1e6, Output: 4e6, CacheRead: 100_000, CacheWrite: 1_250_000}}},
-		{"a longer window costs the long price", config.Provider{Name: "openai", Models: map[string]config.ModelOverride{"gpt-5.4": {ContextWindow: 1_000_000}}},
+		{"a longer window costs the long price where a call is longer", config.Provider{Name: "openai", Models: map[string]config.ModelOverride{"gpt-5.4": {ContextWindow: 1_000_000}}},
 			"gpt-5.4",
-			llm.Model{ContextWindow: 1_000_000, Priced: true, Price: llm.Price{Input: 5e6, Output: 22_500_000, CacheRead: 500_000, CacheWrite: 5e6}}},
+			llm.Model{ContextWindow: 1_000_000, Priced: true, Price: llm.Price{Input: 5e6, Output: 22_500_000, CacheRead: 500_000, CacheWrite: 5e6,
+				UpTo: 271_999, Short: llm.Rates{Input: 2_500_000, Output: 15e6, CacheRead: 250_000, CacheWrite: 2_500_000}}}},
+		{"a price of one's own holds for every length", config.Provider{Name: "openai", Models: map[string]config.ModelOverride{"gpt-5.4": {ContextWindow: 1_000_000, Input: dollars(3)}}},
+			"gpt-5.4",
+			llm.Model{ContextWindow: 1_000_000, Priced: true, Price: llm.Price{Input: 3e6, Output: 22_500_000, CacheRead: 500_000, CacheWrite: 5e6}}},
 	} {
 		test.want.ID = test.id
 		got, err := registry(usual(), false).model(test.provider, test.id)

@@ -62,7 +62,7 @@ func (r *Registry) model(p config.Provider, id string) (llm.Model, error) {
 			model = found
 		}
 		if over.ContextWindow > model.ContextWindow {
-			// Beyond the window of the first price another may hold.
+			// Beyond the window of the first price another may hold, for calls that are so long.
 			if long, ok := known.LookupLong(p.Name, id, r.today()); ok {
 				model = long
 			}
@@ -86,7 +86,8 @@ func (r *Registry) model(p config.Provider, id string) (llm.Model, error) {
 
 // reprice applies the prices of a provider file. A price that it leaves out is
 // the catalogue's; without one, caching costs what input costs, and a model
-// without a price for input or output stays unpriced.
+// without a price for input or output stays unpriced. One price holds for calls of any
+// length then.
 func reprice(model *llm.Model, over config.ModelOverride) error {
 	if over.Input == nil && over.Output == nil && over.CacheRead == nil && over.CacheWrite == nil {
 		return nil
@@ -102,6 +103,7 @@ func reprice(model *llm.Model, over config.ModelOverride) error {
 		model.Price = llm.Price{CacheRead: input, CacheWrite: input}
 		model.Priced = true
 	}
+	model.Price.UpTo, model.Price.Short = 0, llm.Rates{}
 	for _, part := range []struct {
 		to      *int64
 		dollars *float64

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -37,17 +38,19 @@ type pricesJSON struct {
 
 // modelJSON is one model. Prices are dollars per million tokens.
 type modelJSON struct {
-	Model    string      `json:"model"` // provider/model, as --model takes it
-	Tiers    []string    `json:"tiers"`
-	Usable   bool        `json:"usable"`
-	WhyNot   string      `json:"why_not,omitempty"`
-	Try      string      `json:"try,omitempty"`
-	Price    *dollarRate `json:"price"` // null: not known
-	PricedOn string      `json:"priced_on,omitempty"`
-	Window   int         `json:"context_window"`    // 0: not known
-	Output   int         `json:"max_output_tokens"` // of one answer
-	Vision   bool        `json:"vision"`
-	Wire     string      `json:"wire"`
+	Model  string      `json:"model"` // provider/model, as --model takes it
+	Tiers  []string    `json:"tiers"`
+	Usable bool        `json:"usable"`
+	WhyNot string      `json:"why_not,omitempty"`
+	Try    string      `json:"try,omitempty"`
+	Price  *dollarRate `json:"price"` // null: not known
+	// Short is the price of calls that are short, where longer ones cost more.
+	Short    *shortRate `json:"short_price,omitempty"`
+	PricedOn string     `json:"priced_on,omitempty"`
+	Window   int        `json:"context_window"`    // 0: not known
+	Output   int        `json:"max_output_tokens"` // of one answer
+	Vision   bool       `json:"vision"`
+	Wire     string     `json:"wire"`
 }
 
 type dollarRate struct {
@@ -55,6 +58,12 @@ type dollarRate struct {
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cache_read"`
 	CacheWrite float64 `json:"cache_write"`
+}
+
+// shortRate is the price of calls with at most so many tokens of input.
+type shortRate struct {
+	UpTo int64 `json:"up_to"`
+	dollarRate
 }
 
 func newModelsCommand(sys System, opts *options) *cobra.Command {
@@ -155,12 +164,19 @@ func modelOf(o provider.Offer) modelJSON {
 	}
 	if o.Model.Priced {
 		p := o.Model.Price
-		m.Price = &dollarRate{dollars(p.Input), dollars(p.Output), dollars(p.CacheRead), dollars(p.CacheWrite)}
+		m.Price = rateOf(llm.RatesOf(p))
+		if p.UpTo > 0 {
+			m.Short = &shortRate{p.UpTo, *rateOf(p.Short)}
+		}
 	}
 	if !o.PricedOn.IsZero() {
 		m.PricedOn = o.PricedOn.Format(time.DateOnly)
 	}
 	return m
+}
+
+func rateOf(r llm.Rates) *dollarRate {
+	return &dollarRate{dollars(r.Input), dollars(r.Output), dollars(r.CacheRead), dollars(r.CacheWrite)}
 }
 
 func dollars(micros int64) float64 { return float64(micros) / thread.MicrosPerDollar }
@@ -187,6 +203,11 @@ func writeModels(d display, found modelsJSON) error {
 		foot += "Threads that name no model use " + found.Default + ".\n"
 	} else {
 		foot += "Threads that name no model have none: rye-mcp doctor says what to set.\n"
+	}
+	for _, m := range found.Models {
+		if m.Short != nil {
+			foot += fmt.Sprintf("%s costs %s and %s where a call has at most %d tokens of input.\n", m.Model, perMillion(m.Short.Input), perMillion(m.Short.Output), m.Short.UpTo)
+		}
 	}
 	for _, w := range found.Warnings {
 		foot += d.paint(yellow, "warning") + "  " + plain.Line(w) + "\n"

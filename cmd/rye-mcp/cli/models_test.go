@@ -76,6 +76,9 @@ func TestModels(t *testing.T) {
 	if m := got["openai/gpt-6-sol"]; !m.Usable || m.Wire != "responses" || m.Price.CacheWrite != 2.5 {
 		t.Errorf("one of OpenAI's: %+v, %+v", m, m.Price)
 	}
+	if m := got["gemini/gemini-3.1-pro-preview"]; m.Price == nil || m.Short == nil || m.Price.Input != 4 || m.Short.Input != 2 || m.Short.Output != 12 || m.Short.UpTo/1000 != 200 {
+		t.Errorf("one whose long calls cost more: %+v, %+v, %+v", m, m.Price, m.Short)
+	}
 	if found.Default != "openai/gpt-6-sol" || found.Prices.Stale || len(found.Warnings) != 1 || !strings.Contains(found.Warnings[0], "broken: ") {
 		t.Errorf("%q, %+v, %q", found.Default, found.Prices, found.Warnings)
 	}

@@ -124,14 +124,13 @@ func (c *Catalog) Models(provider string) []string {
 // Lookup finds a model of a provider by the data's own rules, as of a day.
 //
 // Some models cost more when the context is longer than a certain length. They
-// are given with that length as context window, so that the one price holds;
+// are given with that length as context window, so that the lower price holds;
 // [Catalog.LookupLong] gives them whole.
 func (c *Catalog) Lookup(provider, model string, day time.Time) (llm.Model, bool) {
 	return c.lookup(provider, model, day, false)
 }
 
-// LookupLong is [Catalog.Lookup] with the whole context window and the highest
-// price.
+// LookupLong is [Catalog.Lookup] with the whole context window and both prices.
 func (c *Catalog) LookupLong(provider, model string, day time.Time) (llm.Model, bool) {
 	return c.lookup(provider, model, day, true)
 }
@@ -159,6 +158,7 @@ func (c *Catalog) lookup(provider, model string, day time.Time, long bool) (llm.
 	case now.Long == nil:
 	case long:
 		out.Price = now.Long.Rates.price()
+		out.Price.UpTo, out.Price.Short = int64(now.Long.Above), llm.RatesOf(now.Rates.price())
 	case out.ContextWindow == 0 || out.ContextWindow > now.Long.Above:
 		out.ContextWindow = now.Long.Above
 	}

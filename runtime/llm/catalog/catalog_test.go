@@ -72,7 +72,8 @@ func TestLookup(t *testing.T) {
 func TestLookupLong(t *testing.T) {
 	t.Parallel()
 	got, found := load(t).LookupLong("openai", "gpt-5.4", day("2026-10-01"))
-	want := llm.Price{Input: 5e6, Output: 22_500_000, CacheRead: 500_000, CacheWrite: 5e6}
+	want := llm.Price{Input: 5e6, Output: 22_500_000, CacheRead: 500_000, CacheWrite: 5e6, UpTo: 271_999,
+		Short: llm.Rates{Input: 2_500_000, Output: 15e6, CacheRead: 250_000, CacheWrite: 2_500_000}}
 	if !found || got.ContextWindow != 1_050_000 || got.Price != want {
 		t.Errorf("got %+v", got)
 	}
@@ -251,7 +252,7 @@ func FuzzLookup(f *testing.F) {
 	f.Fuzz(func(t *testing.T, provider, model string) {
 		m, found := c.Lookup(provider, model, day("2026-10-01"))
 		long, foundLong := c.LookupLong(provider, model, day("2026-10-01"))
-		if found != foundLong || m.Price.Input > long.Price.Input || long.ContextWindow != 0 && m.ContextWindow > long.ContextWindow {
+		if found != foundLong || m.Price.MaxInput() > long.Price.MaxInput() || m.Price.Output > long.Price.Output || long.ContextWindow != 0 && m.ContextWindow > long.ContextWindow {
 			t.Errorf("short %+v (%v), long %+v (%v)", m, found, long, foundLong)
 		}
 	})

@@ -52,6 +52,7 @@ type attempts struct {
 	model    string // "provider/model"
 	times    int
 	category string // of the last
+	said     string // by the last
 	waited   time.Duration
 }
 
@@ -88,10 +89,11 @@ type callError struct {
 }
 
 func (e *callError) Error() string {
-	if e.note == "" {
-		return e.failure.Error()
+	said := joined(e.failure.Error(), e.note)
+	for _, a := range e.tried[:max(0, len(e.tried)-1)] {
+		said += fmt.Sprintf("; before that %s failed with: %s", a.model, a.said)
 	}
-	return e.failure.Error() + "; " + e.note
+	return said
 }
 
 func (e *callError) Unwrap() error { return e.failure }
@@ -300,7 +302,7 @@ func (r *run) count(f *failure) {
 	}
 	last := &tried[len(tried)-1]
 	last.times++
-	last.category = f.rule.Category
+	last.category, last.said = f.rule.Category, f.err.Error()
 	r.recovery.tried = tried
 }
 

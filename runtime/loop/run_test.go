@@ -198,6 +198,11 @@ func TestEndings(t *testing.T) {
 				}
 			},
 		},
+		"both fail, each in its words": {
+			script: "turns:\n  - {match: {model: small}, error: {status: 403, type: permission_error, message: not yours}}\n" +
+				"  - error: {status: 401, type: authentication_error, message: bad key}\n",
+			job: job{fallback: "fake/second"}, state: thread.Error, code: "provider_auth", text: "bad key; before that fake/small failed with: model provider: HTTP 403 permission_error: not yours",
+		},
 		"fallback that cannot be used": {
 			script: "turns:\n  - error: {status: 403, type: permission_error, message: first}\n",
 			job:    job{fallback: "fake/unpriced"}, state: thread.Error, code: "provider_auth", text: "first",

@@ -232,6 +232,7 @@ func (r *run) take(c *call) error {
 	for _, w := range a.Warnings {
 		r.warn(w)
 	}
+	r.tellCutInput(a.Usage)
 	signedBy(r.model.choice.Ref(), a.Blocks)
 	r.conversation.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
 	r.conversation.reported(a.Usage)

@@ -18,6 +18,7 @@ type conversation struct {
 	known    int64
 	newBytes int64
 	newChars int64
+	said     int64 // characters of all that is sent of it in any case, so without thoughts and images
 	// carried is what the provider counted for the beginning of a conversation that was
 	// taken over, with the system prompt and the tools of then, and carriedChars and
 	// carriedBytes what that beginning has of both. It is 0 once there is a report.
@@ -58,6 +59,11 @@ func (c *conversation) tookOver(from *thread.Continuation) int64 {
 func (c *conversation) add(m llm.Message) {
 	c.messages = append(c.messages, m)
 	c.count(m)
+	for _, b := range m.Blocks {
+		if b.Type != llm.ReasoningBlock {
+			c.said += chars(b.Text) + chars(string(b.Input))
+		}
+	}
 }
 
 func (c *conversation) count(m llm.Message) {

@@ -23,6 +23,7 @@ type model struct {
 	fallback bool          // the directive's second choice has been turned to
 	instead  string        // why it is asked in the place of the first, until that is told
 	seen     []llm.Message // of the conversation, as the model is given them
+	toldCut  bool          // that its server cuts requests off
 	// toolSize is what tools take of a request to it, in bytes and in characters.
 	toolSize func([]llm.Tool) (bytes, characters int64)
 }

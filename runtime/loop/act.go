@@ -56,14 +56,14 @@ func toolCalls(a llm.Response) []llm.Block {
 }
 
 // finishOrNudge decides about an answer without tool calls. One that was cut
-// off is continued, as [run.afterCut] says. Else the thread is complete,
+// off is continued, as [cuts.goOn] says. Else the thread is complete,
 // unless declared outputs or any text are missing, or, where the settings ask for
 // that, nothing was done yet although there are tools; and the model has not been
 // reminded often enough. With an instruction that it has not read it goes on.
 func (r *run) finishOrNudge(ctx context.Context, a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopMaxTokens {
 		r.partial += llm.TextOf(a.Blocks)
-		return r.afterCut()
+		return r.cuts.goOn(r)
 	}
 	text := strings.TrimSpace(r.partial + llm.TextOf(a.Blocks))
 	r.partial = ""

@@ -119,7 +119,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 	defer stop(nil)
 	defer r.whileAnswering(ctx, stop)()
 	defer r.inbox.interruptible(stop)()
-	c := &call{allowance: allowance, input: r.mostInput()}
+	c := &call{allowance: allowance, input: r.conversation.most(r.newBytes())}
 	turn := r.cost.Turns + 1
 	request := r.request(allowance)
 	began, first := time.Now(), time.Time{}
@@ -232,7 +232,7 @@ func (r *run) take(c *call) error {
 	for _, w := range a.Warnings {
 		r.warn(w)
 	}
-	r.tellCutInput(a.Usage)
+	c.tellCutInput(r)
 	signedBy(r.model.choice.Ref(), a.Blocks)
 	r.conversation.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
 	r.conversation.reported(a.Usage)

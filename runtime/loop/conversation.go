@@ -47,6 +47,18 @@ func (c *conversation) carriedUse(of llm.Model) int64 {
 	return used
 }
 
+// most is how many tokens the next call can be given at most, of which newBytes are not
+// counted yet, with what is sent beside the conversation: each of those bytes is one. What
+// was counted of a conversation that was taken over has the system prompt and the tools of
+// then in it, and those of now come on top.
+func (c *conversation) most(newBytes int64) int64 {
+	most := thread.Sum(c.known, newBytes)
+	if c.carried == 0 {
+		return most
+	}
+	return min(most, thread.Sum(c.carried, newBytes-c.carriedBytes))
+}
+
 // tookOver is how many tokens a thread has taken over of a conversation, estimated; 0 for what
 // a handoff has made, which is as short as that of another.
 func (c *conversation) tookOver(from *thread.Continuation) int64 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -44,10 +45,9 @@ func (c *cuts) note(answered *call) {
 // wanted is how long the next answer may be, where as much is left. After one of nothing
 // but thoughts it is as long as the model's longest, and twice as long as else where that
 // is not known: as many thoughts would fill the same again.
-func (r *run) wanted() int {
-	choice := r.model.choice
+func (c *cuts) wanted(choice provider.Choice) int {
 	switch {
-	case r.cuts.mute == 0:
+	case c.mute == 0:
 		return choice.MaxOutput
 	case choice.Model.MaxOutputTokens > 0:
 		return choice.Model.MaxOutputTokens
@@ -55,16 +55,16 @@ func (r *run) wanted() int {
 	return 2 * choice.MaxOutput
 }
 
-// afterCut asks the model to go on, unless it has only thought too often.
-func (r *run) afterCut() (*ended, error) {
+// goOn asks the model of r to go on, unless it has only thought too often.
+func (c *cuts) goOn(r *run) (*ended, error) {
 	switch {
-	case r.cuts.mute == 0:
+	case c.mute == 0:
 		return nil, r.say(cutOff)
-	case r.cuts.mute < maxMute:
+	case c.mute < maxMute:
 		return nil, r.say(cutMute)
 	}
-	model := r.model.choice.Model
-	return nil, &muteError{tokens: r.cuts.most, bounded: r.cuts.most < r.wanted(), longest: model.MaxOutputTokens}
+	choice := r.model.choice
+	return nil, &muteError{tokens: c.most, bounded: c.most < c.wanted(choice), longest: choice.Model.MaxOutputTokens}
 }
 
 // muteError is the end of a thread whose model thinks for as long as an answer may be.
@@ -85,15 +85,15 @@ func (e *muteError) Error() string {
 	return fmt.Sprintf("%d answers in a row were cut off with nothing but thoughts in them, the last after %d tokens; %s", maxMute, e.tokens, advice)
 }
 
-// cutWarning says of a thread that a limit has ended by err that answers were cut off:
+// warning says of a thread that a limit has ended by err that answers were cut off:
 // the limit may not be what it lacked.
-func (r *run) cutWarning(err error) []string {
-	if _, over := errors.AsType[*thread.LimitError](err); !over || r.cuts.times == 0 {
+func (c *cuts) warning(err error) []string {
+	if _, over := errors.AsType[*thread.LimitError](err); !over || c.times == 0 {
 		return nil
 	}
 	answers := "1 answer was"
-	if r.cuts.times > 1 {
-		answers = fmt.Sprintf("%d answers were", r.cuts.times)
+	if c.times > 1 {
+		answers = fmt.Sprintf("%d answers were", c.times)
 	}
 	return []string{answers + " cut off by the output limit (max_output_tokens in agent.yaml)"}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
-	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
 
 // A server on this machine may drop the beginning of a request that is longer than the
@@ -18,7 +17,8 @@ const (
 
 // tellCutInput warns, once, where the model cannot have been given all that was sent. It is
 // told before the answer is part of the conversation.
-func (r *run) tellCutInput(u llm.Usage) {
+func (c *call) tellCutInput(r *run) {
+	u := c.answer.Usage
 	sent := r.conversation.said + r.fixedChars()
 	estimated, _ := limit.ContextUse(r.model.choice.Model, 0, sent)
 	if !r.model.choice.Local || r.model.toldCut || sent < leastToTell || !u.Reported || u.Input() >= estimated/fewTokens {

@@ -46,7 +46,7 @@ func (r *run) lastTurn(ctx context.Context, over *thread.LimitError, by string) 
 	if e.result == "" && e.blocked == "" {
 		return ended{err: over, doing: "its last turn, which returned nothing"}
 	}
-	e.warnings = append(e.warnings, r.cutWarning(over)...)
+	e.warnings = append(e.warnings, r.cuts.warning(over)...)
 	e.warnings = append(e.warnings, fmt.Sprintf("finished early. %v; to finish was decided by %s", over, by))
 	return e
 }

@@ -209,7 +209,7 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	for again := true; again; {
 		e, again = r.afterEnd(ctx, e)
 	}
-	e.warnings = append(e.warnings, r.cutWarning(e.err)...)
+	e.warnings = append(e.warnings, r.cuts.warning(e.err)...)
 	e.warnings = append(e.warnings, r.hookWarnings()...)
 	return r.outcome(ctx, e)
 }

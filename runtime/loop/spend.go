@@ -31,8 +31,8 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 		ContextTokens: r.conversation.known,
 		NewBytes:      r.newBytes(),
 		AtLeast:       r.conversation.carriedUse(r.model.choice.Model),
-		Most:          r.mostInput(),
-		Wanted:        r.wanted(),
+		Most:          r.conversation.most(r.newBytes()),
+		Wanted:        r.cuts.wanted(r.model.choice),
 	}
 }
 
@@ -68,18 +68,6 @@ func (r *run) newBytes() int64 {
 	}
 	tools, _ := r.model.toolSize(r.toolset.tools)
 	return n + int64(len(r.system)) + tools
-}
-
-// mostInput is how many tokens the next call can be given at most: each byte that nobody has
-// counted is one. What was counted of a conversation that was taken over has the system
-// prompt and the tools of then in it, and those of now come on top.
-func (r *run) mostInput() int64 {
-	c := &r.conversation
-	most := thread.Sum(c.known, r.newBytes())
-	if c.carried == 0 {
-		return most
-	}
-	return min(most, thread.Sum(c.carried, r.newBytes()-c.carriedBytes))
 }
 
 // charge adds what a call cost to registry and ledger, so that a crash loses

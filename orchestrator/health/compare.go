@@ -383,13 +383,18 @@ func sizeOf(from records.Source) (int64, error) {
 	return f.Size()
 }
 
-// compareRendering looks for the knowledge entry of a thread that has a transcript.
+// compareRendering looks for the knowledge entry of a thread that has a transcript. Where
+// several machines have the threads, it is on the one that has run the thread.
 func (r *reconciling) compareRendering(f records.Found, rec row) {
 	if !f.HasWords {
 		return
 	}
 	err := r.Checker.Threads.Finisher.CheckRendering(rec.Record)
 	if err == nil {
+		return
+	}
+	t := r.Checker.Threads
+	if errors.Is(err, fs.ErrNotExist) && t.Fleet != nil && t.Life.Reach(rec.Process) == life.Elsewhere {
 		return
 	}
 	if held, lookErr := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID}); held || lookErr != nil {

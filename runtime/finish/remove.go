@@ -2,9 +2,12 @@ package finish
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/itemfile"
@@ -23,6 +26,24 @@ func (f *Finisher) RemoveKnowledge(rec thread.Record) error {
 		return fmt.Errorf("remove the knowledge entries of %s: %w", rec.ThreadID, err)
 	}
 	return nil
+}
+
+// ForgetKnowledge is RemoveKnowledge for threads of which the ids alone are known.
+func (f *Finisher) ForgetKnowledge(ids []thread.ID) error {
+	gone := map[string][]thread.ID{}
+	for _, id := range ids {
+		name := path.Base(string(id)) + ".md"
+		gone[name] = append(gone[name], id)
+	}
+	_, err := f.Entries(math.MaxInt, func(e Entry) error {
+		directive := strings.TrimPrefix(path.Dir(e.Name), f.below(threadsFolder)+"/")
+		var err error
+		for _, id := range gone[path.Base(e.Name)] {
+			err = errors.Join(err, f.RemoveKnowledge(thread.Record{ThreadID: id, Directive: directive}))
+		}
+		return err
+	})
+	return err
 }
 
 // RemoveSummary removes the summary of a thread that has handed over to nobody, as

@@ -402,8 +402,13 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("%d contents are left", n)
 		}
 	}
-	if n, err := a.Prune(t.Context()); n != 2 || err != nil {
-		t.Errorf("%d copies were removed, %v", n, err)
+	var gone []thread.ID
+	note := func(ids []thread.ID) error {
+		gone = append(gone, ids...)
+		return nil
+	}
+	if n, err := a.Prune(t.Context(), note); n != 2 || len(gone) != 2 || err != nil {
+		t.Errorf("%d copies were removed, of which told %v, %v", n, gone, err)
 	}
 	if files, err := filepath.Glob(filepath.Join(a.dir, "work", "*")); err != nil || len(files) > 0 {
 		t.Errorf("left are %v, %v", files, err)

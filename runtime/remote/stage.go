@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -98,8 +99,8 @@ func moveWords(from, to records.Transcript) error {
 }
 
 // Prune removes copies of threads that the server has no more: others have deleted them.
-// It returns how many.
-func (r *Records) Prune(ctx context.Context) (removed int, err error) {
+// It returns how many. Gone takes away what else the threads have left on this machine.
+func (r *Records) Prune(ctx context.Context, gone func([]thread.ID) error) (removed int, err error) {
 	var ids []thread.ID
 	_, err = r.Local.Walk(math.MaxInt, func(f records.Found) error {
 		if !f.HasLives && !f.Linked && r.writing(f.ID) == nil {
@@ -114,8 +115,15 @@ func (r *Records) Prune(ctx context.Context) (removed int, err error) {
 		if known, err = r.Server.Known(ctx, some); err != nil {
 			break
 		}
+		some = slices.DeleteFunc(some, func(id thread.ID) bool { return known[id] })
+		if len(some) == 0 {
+			continue
+		}
+		if err = gone(some); err != nil {
+			break
+		}
 		for _, id := range some {
-			if known[id] || ctx.Err() != nil {
+			if ctx.Err() != nil {
 				continue
 			}
 			of := r.By(id, "").(*kept)

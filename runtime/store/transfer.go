@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Transfer is a store whose rows can be moved to another, as they are.
@@ -27,6 +28,23 @@ var (
 	ErrOccupied     = errors.New("it has threads of its own")
 	ErrOtherVersion = errors.New("the two stores are of different versions")
 )
+
+// MovingError says that the threads of a project are on their way to this store, and not all
+// of them are there. It wraps ErrAway.
+type MovingError struct {
+	From string // where they come from
+}
+
+func (e *MovingError) Error() string {
+	return fmt.Sprintf("the threads of this project are being moved here from %s, and that has not ended", e.From)
+}
+
+func (e *MovingError) Unwrap() error { return ErrAway }
+
+// Try says what ends that.
+func (e *MovingError) Try() string {
+	return "wait for the rye-mcp store migrate that is at work; call it again there where it was cut short"
+}
 
 // Content is what a store has, told by numbers: two stores with the same content have the
 // same rows.

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -57,12 +56,12 @@ func (p *project) entriesOf(local *rag.Index, seal *place.Seal) (remembered.Inde
 	if !p.state.site.shared() || seal == nil {
 		return local, p.lockEntries
 	}
-	shared := &memories.Index{Local: local, Place: seal.Place(), Pool: func(ctx context.Context, create bool) (*pgxpool.Pool, error) {
+	shared := &memories.Index{Local: local, Place: seal.Place(), Open: func(ctx context.Context, create bool) (memories.Schema, error) {
 		at, err := p.rowsThere(ctx, create)
 		if at == nil {
 			return nil, err
 		}
-		return at.Pool(), nil
+		return at, nil
 	}}
 	return shared, func(ctx context.Context) (func(), error) {
 		here, err := p.lockEntries(ctx)
@@ -86,13 +85,13 @@ func (p *project) records() records.Records { return p.kept }
 const unnamedFor = 24 * time.Hour
 
 // tidyRecords are the sweeps of records that other machines have, too.
-func tidyRecords(kept records.Records) []tidy.Job {
+func tidyRecords(kept records.Records, of *finish.Finisher) []tidy.Job {
 	shared, is := kept.(*remote.Records)
 	if !is {
 		return nil
 	}
 	return []tidy.Job{{Name: "copies of records", Here: true, Run: func(ctx context.Context) (string, error) {
-		removed, err := shared.Prune(ctx)
+		removed, err := shared.Prune(ctx, of.ForgetKnowledge)
 		if err == nil {
 			_, err = shared.Server.Leftovers(ctx, unnamedFor)
 		}

@@ -68,7 +68,7 @@ func sharedSnapshots(p *project, now func() time.Time) func(context.Context) (sn
 		if err != nil {
 			return nil, err
 		}
-		return snapshots.Store{Pool: at.Pool(), Now: now}, nil
+		return snapshots.Store{At: at, Now: now}, nil
 	}
 }
 

@@ -269,7 +269,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
 	p.connectMemory()
 	p.mirroring.connectMirror()
-	p.control.Tidy.Jobs = append(append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys), Here: true}), tidyRecords(p.kept)...)
+	p.control.Tidy.Jobs = append(append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys), Here: true}), tidyRecords(p.kept, p.control.Threads.Finisher)...)
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
 	p.index.exists = func() bool {
 		where, err := search.DefaultPath(p.resolver.Roots().Project, p.resolver.Roots().User, sys.Getenv)

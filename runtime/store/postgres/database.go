@@ -192,6 +192,21 @@ func (s *Store) again(ctx context.Context, f func(context.Context) error) error 
 	}
 }
 
+// Again runs f, which may be run again, as the calls of a store are: once the server is away, or
+// others are in the way, until it succeeds. No attempt begins when the time of a call is over.
+// It is for users of Pool.
+func (s *Store) Again(ctx context.Context, f func(context.Context) error) error {
+	patience, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
+	defer cancel()
+	var wait backoff
+	for {
+		err := f(ctx)
+		if err == nil || ctx.Err() != nil || !s.mayTryAgain(ctx, err, wait.attempts) || wait.next(patience) != nil {
+			return s.explained(ctx, err)
+		}
+	}
+}
+
 // mayTryAgain reports whether an error says that nothing was done, or nothing that may not be
 // done twice, and that it can go well at another time.
 func (s *Store) mayTryAgain(ctx context.Context, err error, attempts int) bool {

@@ -32,6 +32,9 @@ var (
 	ErrTimeout = errors.New("the PostgreSQL server did not answer in time")
 	// ErrForbidden: the role may not do what was to be done.
 	ErrForbidden = errors.New("the role may not do this in the PostgreSQL database")
+	// ErrMoved: the tables of the project are not there any more. Its threads were moved to
+	// another store, or somebody has dropped them.
+	ErrMoved = errors.New("the project is not on the PostgreSQL server any more")
 	// ErrUnknownOutcome: the connection was lost after COMMIT was sent, and the server can
 	// not say any more whether it was done. To repeat the call is safe, as all calls of a
 	// store can be repeated; its answer may be that somebody else was first.
@@ -67,6 +70,8 @@ func (e *Error) Try() string {
 		return "again in a moment; if it stays so, raise max_connections or look for long transactions in pg_stat_activity"
 	case errors.Is(e.Fact, ErrForbidden):
 		return "open the store once as the role that owns its tables, and grant what the guide postgres lists"
+	case errors.Is(e.Fact, ErrMoved):
+		return "ask who moved the threads where they are now, or see rye-mcp store status; then start again what still works by this address"
 	case errors.Is(e.Fact, ErrPooled):
 		return "connect past the pooler, or have it keep a session for each client (pgbouncer: pool_mode = session); rye-mcp help postgres"
 	case errors.Is(e.Fact, ErrUnknownOutcome):
@@ -143,6 +148,8 @@ func factOfCode(code string) error {
 		return ErrTimeout
 	case "42501": // insufficient_privilege
 		return ErrForbidden
+	case "42P01", "3F000": // undefined_table, invalid_schema_name
+		return ErrMoved
 	case "57P01", "57P02", "57P03", "57P04": // shutdown, crash, starting up, database dropped
 		return ErrUnreachable
 	}

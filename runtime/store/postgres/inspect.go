@@ -72,7 +72,7 @@ func (s *Server) inspectServer(ctx context.Context, in *Inspection) error {
 	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
 		(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
 		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend')::int,
-		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'rye-mcp%')::int,
+		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND application_name LIKE 'rye-mcp%')::int,
 		current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
 		(SELECT count(*) FROM projects)::int`).
 		Scan(&in.Version, &in.ReadOnly, &milliseconds, &in.Connections, &in.Ours, &in.Most, &in.Projects)

@@ -121,10 +121,12 @@ func (s *Server) versionOf(ctx context.Context, pool *pgxpool.Pool, query string
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	var now int64
+	var mark string
 	// It is asked once, so it is not worth a prepared statement.
-	err = pool.QueryRow(ctx, query+", (extract(epoch FROM clock_timestamp()) * 1000)::bigint", pgx.QueryExecModeExec).Scan(&version, &now)
+	err = pool.QueryRow(ctx, query+", (extract(epoch FROM clock_timestamp()) * 1000)::bigint, "+markSQL, pgx.QueryExecModeExec).Scan(&version, &now, &mark)
 	if err == nil {
 		s.clock.set(now)
+		err = s.unfinished(mark)
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P01" || pg.Code == "3F000") { // no such table, no such schema
 		return 0, nil

@@ -44,7 +44,29 @@ const fleetSchema = "rye"
 // says host, database and user, and wraps [ErrUnreachable], [ErrRefused] or another fact
 // of this package; the URL's form is [ErrBadURL]; the schema of a newer binary
 // [store.ErrTooNew]. Ctx bounds the connecting only.
-func Connect(ctx context.Context, opts Options) (*Server, error) {
+func Connect(ctx context.Context, opts Options) (s *Server, err error) {
+	err = patiently(ctx, opts, func() error {
+		s, err = connect(ctx, opts)
+		return err
+	})
+	return s, err
+}
+
+// patiently opens something, and again while the server is away, where calls are to be
+// patient: a thread that has just been started would end otherwise.
+func patiently(ctx context.Context, opts Options, open func() error) error {
+	patience, cancel := context.WithTimeout(ctx, opts.WithDefaults().Timeout)
+	defer cancel()
+	var wait backoff
+	for {
+		err := open()
+		if !opts.Patient || !errors.Is(err, ErrUnreachable) || wait.next(patience) != nil {
+			return err
+		}
+	}
+}
+
+func connect(ctx context.Context, opts Options) (*Server, error) {
 	s, err := prepare(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -59,7 +81,15 @@ func Connect(ctx context.Context, opts Options) (*Server, error) {
 // Lookup is Connect and Project at once, for a process of one project: where the tables of
 // both are there and up to date it makes one connection and one query. Where there is no such
 // project it makes nothing, and both are nil.
-func Lookup(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
+func Lookup(ctx context.Context, opts Options, name string) (s *Server, st *Store, err error) {
+	err = patiently(ctx, opts, func() error {
+		s, st, err = lookup(ctx, opts, name)
+		return err
+	})
+	return s, st, err
+}
+
+func lookup(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
 	s, err := prepare(ctx, opts)
 	if err != nil {
 		return nil, nil, err

@@ -28,9 +28,16 @@ type Index struct {
 	Local memory.Index
 	// Place is that of the project.
 	Place string
-	// Pool has connections that look into the project's schema; nil: there is none yet, unless
-	// it is to be created.
-	Pool func(ctx context.Context, create bool) (*pgxpool.Pool, error)
+	// Open opens the project's schema; nil: there is none yet, unless it is to be created.
+	Open func(ctx context.Context, create bool) (Schema, error)
+}
+
+// Schema is the schema of a project; a store of package postgres is one.
+type Schema interface {
+	// Pool has connections that look into the schema.
+	Pool() *pgxpool.Pool
+	// Again runs what may be run again until the server answers, and says what an error means.
+	Again(context.Context, func(context.Context) error) error
 }
 
 var _ memory.Index = (*Index)(nil)
@@ -57,15 +64,26 @@ const lockSQL = `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() 
 // Lock is had by one writer of the project at a time, on any machine. It is lost with the
 // connection.
 func (x *Index) Lock(ctx context.Context) (unlock func(), err error) {
-	pool, err := x.Pool(ctx, true)
+	at, err := x.Open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
+	err = at.Again(ctx, func(ctx context.Context) error {
+		unlock, err = lock(ctx, at.Pool())
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock memory: %w", err)
+	}
+	return unlock, nil
+}
+
+func lock(ctx context.Context, pool *pgxpool.Pool) (unlock func(), err error) {
 	waits, done := context.WithTimeout(ctx, deadline)
 	defer done()
 	conn, err := pgx.ConnectConfig(waits, pool.Config().ConnConfig) // the pool may have one, which the writer needs
 	if err != nil {
-		return nil, fmt.Errorf("lock memory: %w", err)
+		return nil, err
 	}
 	release := func() {
 		end, done := context.WithTimeout(context.WithoutCancel(ctx), deadline)
@@ -78,24 +96,27 @@ func (x *Index) Lock(ctx context.Context) (unlock func(), err error) {
 	}
 	if err != nil {
 		release()
-		return nil, fmt.Errorf("lock memory: %w", err)
+		return nil, err
 	}
 	return release, nil
 }
 
-// change runs f in a transaction whose changes come after all that others have seen.
+// change runs f in a transaction whose changes come after all that others have seen, and
+// again while the server is away: f does the same twice as once.
 func (x *Index) change(ctx context.Context, f func(context.Context, pgx.Tx) error) error {
-	pool, err := x.Pool(ctx, true)
+	at, err := x.Open(ctx, true)
 	if err != nil {
 		return err
 	}
-	ctx, done := context.WithTimeout(ctx, deadline)
-	defer done()
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lockSQL, changes); err != nil {
-			return err
-		}
-		return f(ctx, tx)
+	err = at.Again(ctx, func(ctx context.Context) error {
+		ctx, done := context.WithTimeout(ctx, deadline)
+		defer done()
+		return pgx.BeginFunc(ctx, at.Pool(), func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, lockSQL, changes); err != nil {
+				return err
+			}
+			return f(ctx, tx)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("write memory: %w", err)
@@ -170,18 +191,21 @@ func (x *Index) List(ctx context.Context, l rag.Listing) ([]rag.Listed, error) {
 
 // follow brings the index on this machine up to the last change.
 func (x *Index) follow(ctx context.Context) error {
-	pool, err := x.Pool(ctx, false)
+	at, err := x.Open(ctx, false)
 	if err != nil {
 		return err
 	}
 	heard, err := x.heard(ctx)
-	if err == nil && pool == nil {
+	if err == nil && at == nil {
 		err = x.begin(ctx, &heard, "")
 	}
-	for err == nil && pool != nil {
+	for err == nil && at != nil {
 		var history string
 		var news []changed
-		history, news, err = read(ctx, pool, heard)
+		err = at.Again(ctx, func(ctx context.Context) (err error) {
+			history, news, err = read(ctx, at.Pool(), heard)
+			return err
+		})
 		if err == nil && history != heard.of {
 			err = x.begin(ctx, &heard, history)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
 	"github.com/rye-mcp/rye-mcp/runtime/memory"
@@ -19,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/memories"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	entries "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
@@ -31,21 +31,25 @@ type machine struct {
 	*testing.T
 	*memory.Book
 
-	pool *pgxpool.Pool
+	project *postgres.Store
+	opened  func() // is called when the schema is asked for
 }
 
-func newMachine(t *testing.T, url string, seal *place.Seal) machine {
+func newMachine(t *testing.T, url string, seal *place.Seal) *machine {
 	t.Helper()
 	project := pgstoretest.Project(t, pgstoretest.ConnectTo(t, url), "example.org/team/work")
 	local := rag.New(rag.At(filepath.Join(t.TempDir(), "memory.db"), "mark"))
 	t.Cleanup(func() { must(t, local.Close()) })
-	index := &memories.Index{
-		Local: local, Place: seal.Place(), Pool: func(context.Context, bool) (*pgxpool.Pool, error) { return project.Pool(), nil },
-	}
-	return machine{t, memory.New(memory.Deps{
+	m := &machine{T: t, project: project, opened: func() {}}
+	index := &memories.Index{Local: local, Place: seal.Place(), Open: func(context.Context, bool) (memories.Schema, error) {
+		m.opened()
+		return project, nil
+	}}
+	m.Book = memory.New(memory.Deps{
 		Index: index, Seal: seal, Project: "/project", Lock: index.Lock, Now: time.Now,
 		Settings: memory.Settings{Limit: 50, MinFloor: 0.3, ScoreRatio: 0, MaxTokens: 20000},
-	}), project.Pool()}
+	})
+	return m
 }
 
 func must(t testing.TB, err error) {
@@ -94,7 +98,7 @@ func TestOtherMachine(t *testing.T) {
 	if got := a.titles("release"); got != "Release trunk" {
 		t.Errorf("replaced there, here it is %q", got)
 	}
-	_, err := b.pool.Exec(t.Context(), `DELETE FROM memory_rows`) // all of it is lost, and begun anew
+	_, err := b.project.Pool().Exec(t.Context(), `DELETE FROM memory_rows`) // all of it is lost, and begun anew
 	must(t, err)
 	a.write("Tabs", "Indent with tabs in all of the code.")
 	if got := b.titles("indent tabs"); got != "Tabs" {
@@ -107,7 +111,7 @@ func TestOtherMachine(t *testing.T) {
 func TestWriters(t *testing.T) {
 	t.Parallel()
 	url, seal := pgtest.Server(t), placetest.NewSeal(t)
-	machines := []machine{newMachine(t, url, seal), newMachine(t, url, seal), newMachine(t, url, seal)}
+	machines := []*machine{newMachine(t, url, seal), newMachine(t, url, seal), newMachine(t, url, seal)}
 	words := []string{"amber", "birch", "cedar", "delta", "ember", "fjord"}
 	var all sync.WaitGroup
 	for n, m := range machines {
@@ -147,10 +151,10 @@ func TestAttackForgedEntries(t *testing.T) {
 		`INSERT INTO memory_rows (namespace, key, text, metadata, vector, model, created_at) VALUES ('rye.memory', 'vector', 'Deploy button', '{}', 'abc', 'm', 1)`,
 		`INSERT INTO memory_rows (namespace, key, text, metadata, created_at) VALUES ('rye.memory.heard', 'heard', '999999', '{}', 1), ('others', 'x', 'Deploy button', '{}', 1)`,
 	} {
-		_, err := a.pool.Exec(t.Context(), forged)
+		_, err := a.project.Pool().Exec(t.Context(), forged)
 		must(t, err)
 	}
-	for _, m := range []machine{a, b} {
+	for _, m := range []*machine{a, b} {
 		if got := m.titles("button"); got != "Right" {
 			t.Errorf("recalled is %q", got)
 		}
@@ -164,15 +168,15 @@ func TestAnotherHistory(t *testing.T) {
 	url, seal := pgtest.Server(t), placetest.NewSeal(t)
 	server, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
 	must(t, err)
-	var now *pgxpool.Pool
+	var now memories.Schema
 	local := rag.New(rag.At(filepath.Join(t.TempDir(), "memory.db"), "mark"))
 	t.Cleanup(func() { must(t, errors.Join(local.Close(), server.Close())) })
 	index := &memories.Index{
-		Local: local, Place: seal.Place(), Pool: func(context.Context, bool) (*pgxpool.Pool, error) { return now, nil },
+		Local: local, Place: seal.Place(), Open: func(context.Context, bool) (memories.Schema, error) { return now, nil },
 	}
-	here := machine{t, memory.New(memory.Deps{
+	here := machine{T: t, Book: memory.New(memory.Deps{
 		Index: index, Seal: seal, Project: "/project", Now: time.Now, Settings: memory.Settings{Limit: 50, MinFloor: 0.3, MaxTokens: 20000},
-	}), nil}
+	})}
 	listed := func() (titles string) {
 		all, err := here.List(t.Context(), entries.Filter{})
 		must(t, err)
@@ -183,7 +187,7 @@ func TestAnotherHistory(t *testing.T) {
 	}
 	elsewhere := func(titles ...string) {
 		m := newMachine(t, url, seal)
-		now = m.pool
+		now = m.project
 		for _, title := range titles {
 			m.write(title, "The "+title+" service has a text of its own.")
 		}
@@ -201,5 +205,35 @@ func TestAnotherHistory(t *testing.T) {
 	elsewhere("Amber", "Birch", "Cedar") // more changes than were followed before
 	if got := listed(); got != "Cedar,Birch,Amber," {
 		t.Errorf("of the new one there is %q", got)
+	}
+}
+
+// TestRestart: what is noted and recalled while the server starts again succeeds.
+func TestRestart(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	cluster := pgtest.Start(t, pgtest.Options{})
+	m := newMachine(t, cluster.Database(t), placetest.NewSeal(t))
+	for _, call := range []struct {
+		name string
+		do   func()
+	}{
+		{"note", func() { m.write("Harbour", "The harbour service has a text of its own.") }},
+		{"recall", func() {
+			if got := m.titles("harbour"); got != "Harbour" {
+				t.Errorf("recalled is %q", got)
+			}
+		}},
+	} {
+		cluster.Stop(t)
+		up := make(chan struct{})
+		m.opened = sync.OnceFunc(func() {
+			go func() {
+				defer close(up)
+				cluster.Up(t)
+			}()
+		})
+		call.do()
+		<-up
 	}
 }

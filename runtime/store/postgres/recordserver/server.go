@@ -53,6 +53,8 @@ type Schema interface {
 	Schema() string
 	// Explain says what an error of a connection means.
 	Explain(context.Context, error) error
+	// Again runs what may be run again until the server answers.
+	Again(context.Context, func(context.Context) error) error
 }
 
 // Server keeps the records of one project. It is safe for concurrent use.
@@ -237,18 +239,15 @@ func fence(ctx context.Context, conn *pgx.Conn, w Writer) error {
 	return nil
 }
 
-// read runs f with a deadline, and once more when it was not sent.
-func (s *Server) read(ctx context.Context, id thread.ID, f func(context.Context, *pgxpool.Pool) error) (err error) {
-	for range 2 {
-		limited, done := s.limited(ctx)
-		var at Schema
-		if at, err = s.schema(limited, false); err == nil {
-			err = explained(limited, at, f(limited, at.Pool()))
-		}
-		done()
-		if err == nil || !pgconn.SafeToRetry(err) {
-			break
-		}
+// read runs f with a deadline, and again while the server is away.
+func (s *Server) read(ctx context.Context, id thread.ID, f func(context.Context, *pgxpool.Pool) error) error {
+	at, err := s.schema(ctx, false)
+	if err == nil {
+		err = at.Again(ctx, func(ctx context.Context) error {
+			limited, done := s.limited(ctx)
+			defer done()
+			return explained(limited, at, f(limited, at.Pool()))
+		})
 	}
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):

@@ -5,13 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
@@ -29,14 +29,49 @@ const page = 1000
 
 // Store is [snapshot.Store] in a project's schema.
 type Store struct {
-	Pool *pgxpool.Pool // its connections look into the schema
-	Now  func() time.Time
+	At  Schema
+	Now func() time.Time
+}
+
+// Schema is the schema of a project; a store of package postgres is one.
+type Schema interface {
+	// Pool has connections that look into the schema.
+	Pool() *pgxpool.Pool
+	// Again runs what may be run again until the server answers, and says what an error means.
+	Again(context.Context, func(context.Context) error) error
 }
 
 var _ snapshot.Store = Store{}
 
-func limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, deadline)
+// again runs f, which does the same twice as once, with a deadline, and again while the
+// server is away.
+func again(ctx context.Context, at Schema, f func(context.Context, *pgxpool.Pool) error) error {
+	return at.Again(ctx, func(ctx context.Context) error {
+		ctx, done := context.WithTimeout(ctx, deadline)
+		defer done()
+		return f(ctx, at.Pool())
+	})
+}
+
+// exec is again for one statement.
+func (s Store) exec(ctx context.Context, query string, args ...any) (done pgconn.CommandTag, err error) {
+	err = again(ctx, s.At, func(ctx context.Context, pool *pgxpool.Pool) (err error) {
+		done, err = pool.Exec(ctx, query, args...)
+		return err
+	})
+	return done, err
+}
+
+// collect is again for a query.
+func collect[T any](ctx context.Context, at Schema, scan pgx.RowToFunc[T], query string, args ...any) (all []T, err error) {
+	err = again(ctx, at, func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, query, args...)
+		if err == nil {
+			all, err = pgx.CollectRows(rows, scan)
+		}
+		return err
+	})
+	return all, err
 }
 
 // raw is a hash as it is stored.
@@ -55,14 +90,8 @@ func (s Store) Use(ctx context.Context, hashes []snapshot.Hash) (missing []snaps
 			return nil, err
 		}
 	}
-	ctx, done := limited(ctx)
-	defer done()
-	rows, err := s.Pool.Query(ctx, `UPDATE snapshot_blobs SET used_at = $2 WHERE hash IN (SELECT hash FROM snapshot_blobs WHERE hash = ANY($1) ORDER BY hash FOR UPDATE) RETURNING hash`,
+	found, err := collect(ctx, s.At, scanHash, `UPDATE snapshot_blobs SET used_at = $2 WHERE hash IN (SELECT hash FROM snapshot_blobs WHERE hash = ANY($1) ORDER BY hash FOR UPDATE) RETURNING hash`,
 		all, s.Now().UnixMilli())
-	if err != nil {
-		return nil, fmt.Errorf("use contents: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, scanHash)
 	if err != nil {
 		return nil, fmt.Errorf("use contents: %w", err)
 	}
@@ -101,9 +130,7 @@ func (s Store) Put(ctx context.Context, hash snapshot.Hash, size int64, content 
 	if data == nil {
 		data = []byte{}
 	}
-	ctx, done := limited(ctx)
-	defer done()
-	_, err = s.Pool.Exec(ctx, `INSERT INTO snapshot_blobs (hash, size, content, used_at) VALUES ($1, $2, $3, $4)
+	_, err = s.exec(ctx, `INSERT INTO snapshot_blobs (hash, size, content, used_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (hash) DO UPDATE SET size = excluded.size, content = excluded.content, used_at = excluded.used_at`, h, len(data), data, s.Now().UnixMilli())
 	if err != nil {
 		return fmt.Errorf("put content %s: %w", hash.Short(), err)
@@ -117,19 +144,16 @@ func (s Store) Get(ctx context.Context, hash snapshot.Hash) (io.ReadCloser, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, done := limited(ctx)
-	defer done()
-	var data []byte
-	err = s.Pool.QueryRow(ctx, `SELECT CASE WHEN octet_length(content) <= $2 THEN content END FROM snapshot_blobs WHERE hash = $1`, h, MaxBytes).Scan(&data)
+	found, err := collect(ctx, s.At, pgx.RowTo[[]byte], `SELECT CASE WHEN octet_length(content) <= $2 THEN content END FROM snapshot_blobs WHERE hash = $1`, h, MaxBytes)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, &snapshot.MissingError{Hash: hash}
 	case err != nil:
 		return nil, fmt.Errorf("get content %s: %w", hash.Short(), err)
-	case data == nil:
+	case len(found) == 0:
+		return nil, &snapshot.MissingError{Hash: hash}
+	case found[0] == nil:
 		return nil, &snapshot.AlteredError{Hash: hash, Why: fmt.Sprintf("it has more than %d bytes", MaxBytes)}
 	}
-	return io.NopCloser(snapshot.Verified(bytes.NewReader(data), hash, -1)), nil
+	return io.NopCloser(snapshot.Verified(bytes.NewReader(found[0]), hash, -1)), nil
 }
 
 // Stat implements [snapshot.Blobs].
@@ -138,17 +162,14 @@ func (s Store) Stat(ctx context.Context, hash snapshot.Hash) (snapshot.Blob, err
 	if err != nil {
 		return snapshot.Blob{}, err
 	}
-	ctx, done := limited(ctx)
-	defer done()
-	rows, err := s.Pool.Query(ctx, `SELECT hash, size, used_at FROM snapshot_blobs WHERE hash = $1`, h)
-	if err != nil {
+	found, err := collect(ctx, s.At, scanBlob, `SELECT hash, size, used_at FROM snapshot_blobs WHERE hash = $1`, h)
+	switch {
+	case err != nil:
 		return snapshot.Blob{}, fmt.Errorf("look at content %s: %w", hash.Short(), err)
+	case len(found) == 0:
+		return snapshot.Blob{}, &snapshot.MissingError{Hash: hash}
 	}
-	b, err := pgx.CollectExactlyOneRow(rows, scanBlob)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = &snapshot.MissingError{Hash: hash}
-	}
-	return b, err
+	return found[0], nil
 }
 
 func scanBlob(row pgx.CollectableRow) (b snapshot.Blob, err error) {
@@ -161,7 +182,7 @@ func scanBlob(row pgx.CollectableRow) (b snapshot.Blob, err error) {
 
 // All implements [snapshot.Blobs].
 func (s Store) All(ctx context.Context) iter.Seq2[snapshot.Blob, error] {
-	return paged(ctx, s.Pool, []byte{}, `SELECT hash, size, used_at FROM snapshot_blobs WHERE hash > $1 ORDER BY hash LIMIT $2`, scanBlob, func(b snapshot.Blob) []byte {
+	return paged(ctx, s.At, []byte{}, `SELECT hash, size, used_at FROM snapshot_blobs WHERE hash > $1 ORDER BY hash LIMIT $2`, scanBlob, func(b snapshot.Blob) []byte {
 		h, _ := raw(b.Hash) // it was made of one
 		return h
 	})
@@ -169,19 +190,11 @@ func (s Store) All(ctx context.Context) iter.Seq2[snapshot.Blob, error] {
 
 // paged lists rows in the order of their keys, some at a time.
 func paged[T, K any](
-	ctx context.Context, pool *pgxpool.Pool, after K, query string, scan pgx.RowToFunc[T], key func(T) K,
+	ctx context.Context, at Schema, after K, query string, scan pgx.RowToFunc[T], key func(T) K,
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
-			some, err := func() ([]T, error) {
-				ctx, done := limited(ctx)
-				defer done()
-				rows, err := pool.Query(ctx, query, after, page)
-				if err != nil {
-					return nil, err
-				}
-				return pgx.CollectRows(rows, scan)
-			}()
+			some, err := collect(ctx, at, scan, query, after, page)
 			for _, one := range some {
 				if !yield(one, nil) {
 					return
@@ -205,9 +218,7 @@ func (s Store) Remove(ctx context.Context, hash snapshot.Hash, since time.Time) 
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	done, err := s.Pool.Exec(ctx, `DELETE FROM snapshot_blobs WHERE hash = $1 AND used_at < $2`, h, since.UnixMilli())
+	done, err := s.exec(ctx, `DELETE FROM snapshot_blobs WHERE hash = $1 AND used_at < $2`, h, since.UnixMilli())
 	if err != nil {
 		return false, fmt.Errorf("remove content %s: %w", hash.Short(), err)
 	}
@@ -221,9 +232,7 @@ func (s Store) Name(ctx context.Context, of thread.ID, hash snapshot.Hash) error
 	if err != nil {
 		return err
 	}
-	ctx, done := limited(ctx)
-	defer done()
-	_, err = s.Pool.Exec(ctx, `INSERT INTO snapshot_names (thread_id, hash, at) SELECT $1, $2, $3 FROM set_config('synchronous_commit', 'off', true)
+	_, err = s.exec(ctx, `INSERT INTO snapshot_names (thread_id, hash, at) SELECT $1, $2, $3 FROM set_config('synchronous_commit', 'off', true)
 		ON CONFLICT (thread_id) DO UPDATE SET hash = excluded.hash, at = excluded.at`, string(of), h, s.Now().UnixMilli())
 	if err != nil {
 		return fmt.Errorf("name the snapshot of %s: %w", of, err)
@@ -233,9 +242,7 @@ func (s Store) Name(ctx context.Context, of thread.ID, hash snapshot.Hash) error
 
 // Forget implements [snapshot.Names].
 func (s Store) Forget(ctx context.Context, of thread.ID) error {
-	ctx, done := limited(ctx)
-	defer done()
-	if _, err := s.Pool.Exec(ctx, `DELETE FROM snapshot_names WHERE thread_id = $1`, string(of)); err != nil {
+	if _, err := s.exec(ctx, `DELETE FROM snapshot_names WHERE thread_id = $1`, string(of)); err != nil {
 		return fmt.Errorf("forget the snapshot of %s: %w", of, err)
 	}
 	return nil
@@ -243,7 +250,7 @@ func (s Store) Forget(ctx context.Context, of thread.ID) error {
 
 // Named implements [snapshot.Names].
 func (s Store) Named(ctx context.Context) iter.Seq2[snapshot.Reference, error] {
-	return paged(ctx, s.Pool, "", `SELECT thread_id, hash, at FROM snapshot_names WHERE thread_id > $1 ORDER BY thread_id LIMIT $2`,
+	return paged(ctx, s.At, "", `SELECT thread_id, hash, at FROM snapshot_names WHERE thread_id > $1 ORDER BY thread_id LIMIT $2`,
 		func(row pgx.CollectableRow) (r snapshot.Reference, err error) {
 			var h []byte
 			var at int64

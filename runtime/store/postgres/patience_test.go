@@ -1,0 +1,82 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+)
+
+// TestOpenPatiently: the process of a thread opens its store while the server starts again;
+// whoever is not to be patient is told at once that it is away.
+func TestOpenPatiently(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	cluster := pgtest.Start(t, pgtest.Options{})
+	url := cluster.Database(t)
+	open(t, connect(t, url), "example.org/team/work")
+	cluster.Stop(t)
+	if _, _, err := postgres.Lookup(t.Context(), postgres.Options{URL: url}, "example.org/team/work"); !errors.Is(err, postgres.ErrUnreachable) {
+		t.Fatalf("without patience: %v", err)
+	}
+	asked, done := make(chan struct{}), make(chan error)
+	go func() {
+		close(asked)
+		server, st, err := postgres.Lookup(t.Context(), postgres.Options{URL: url, Patient: true}, "example.org/team/work")
+		if err == nil {
+			err = errors.Join(st.Close(), server.Close())
+		}
+		done <- err
+	}()
+	<-asked
+	cluster.Up(t)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMoving: while threads are being moved to a project it is refused to all but who moves
+// them; a project that was put aside under those who use it is told of as moved.
+func TestMoving(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Server(t)
+	server := connect(t, url)
+	before := open(t, server, "example.org/team/work")
+	const from = "host:/it's here"
+	if err := server.SetMoving(t.Context(), "example.org/team/work", from); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := server.Moving(t.Context(), "example.org/team/work"); err != nil || got != from {
+		t.Errorf("it is moved from %q, %v", got, err)
+	}
+	refused := func(how string, err error) {
+		if moving, is := errors.AsType[*store.MovingError](err); !is || moving.From != from || !errors.Is(err, store.ErrAway) {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	_, err := server.Find(t.Context(), "example.org/team/work")
+	refused("find", err)
+	_, err = server.Project(t.Context(), "example.org/team/work")
+	refused("make", err)
+	_, _, err = postgres.Lookup(t.Context(), postgres.Options{URL: url}, "example.org/team/work")
+	refused("look up", err)
+	mover, st, err := postgres.Lookup(t.Context(), postgres.Options{URL: url, Moving: true}, "example.org/team/work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(mover.SetMoving(t.Context(), "example.org/team/work", ""), st.Close(), mover.Close()); err != nil {
+		t.Fatal(err)
+	}
+	open(t, server, "example.org/team/work")
+	if _, err := server.Retire(t.Context(), "example.org/team/work"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = before.Get(context.WithoutCancel(t.Context()), "no-such-thread")
+	if !errors.Is(err, postgres.ErrMoved) || !errors.Is(err, store.ErrAway) {
+		t.Errorf("of what was put aside: %v", err)
+	}
+}

@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgstoretest"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
@@ -149,5 +152,55 @@ func TestStoreMigrateKilled(t *testing.T) {
 			p.ryes(at[there], "memory", "forget", key[1], "--yes")
 			want = shown(there)
 		}
+	}
+}
+
+// TestStoreMigrateChanged: threads that run in the old place after a move was cut short are
+// moved when it is called again, there and back. Until then the new place is refused, and a
+// project is not taken from under its workers.
+func TestStoreMigrateChanged(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	url := pgtest.Server(t)
+	p := newPlace(t, storeProject)
+	at := map[bool][]string{false: {storeurl.Variable + "=local"}, true: {storeurl.Variable + "=" + url}}
+	p.ryes(at[false], "run", "work")
+	for _, there := range []bool{false, true} {
+		to := map[bool]string{false: url, true: "local"}[there]
+		env, died := p.dieAt(relocate.CrashRows, 1)
+		if out, err := p.rye(slices.Concat(at[there], env), "store", "migrate", "--to", to); err == nil || !died() {
+			t.Fatalf("not killed: %v\n%s", err, out)
+		}
+		for _, args := range [][]string{{"threads", "list"}, {"run", "work"}} {
+			if out, err := p.rye(at[!there], args...); err == nil || !strings.Contains(out, "being moved here") || !strings.Contains(out, "store migrate") {
+				t.Errorf("%v in the new place: %v\n%s", args, err, out)
+			}
+		}
+		p.ryes(at[there], "run", "work")
+		want := p.ryes(at[there], "threads", "list", "--json")
+		if there {
+			p.refusedUnderWorker(url, at[there], to)
+		}
+		p.ryes(at[there], "store", "migrate", "--to", to)
+		if got := p.ryes(at[!there], "threads", "list", "--json"); got != want {
+			t.Errorf("the new place has\n%s\nwant\n%s", got, want)
+		}
+		p.ryes(at[!there], "threads", "verify", "--all")
+	}
+}
+
+// refusedUnderWorker has a worker of the project alive while its threads are to be moved.
+func (p *place) refusedUnderWorker(url string, env []string, to string) {
+	p.Helper()
+	workers := &fleet.Fleet{Pool: pgstoretest.ConnectTo(p, url).Pool(), TTL: time.Hour}
+	lease, err := workers.Join(p.Context(), fleet.Worker{Name: "busy", Slots: 1, Projects: []string{"team/app"}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	if out, err := p.rye(env, "store", "migrate", "--to", to); err == nil || !strings.Contains(out, "the project has workers: busy") {
+		p.Errorf("under a worker: %v\n%s", err, out)
+	}
+	if err := lease.Leave(p.Context()); err != nil {
+		p.Error(err)
 	}
 }

@@ -53,9 +53,14 @@ type End struct {
 
 // Move moves all threads of a project.
 type Move struct {
-	From, To    End
-	Memory      Memory
-	Only        bool // look and compare
+	From, To End
+	Memory   Memory
+	Only     bool // look and compare
+	// Begun: what is in the new place was left there by a move from the old one.
+	Begun bool
+	// Unfinished notes that the new place does not have everything yet, and is refused to all
+	// but who moves threads there, or that it has.
+	Unfinished  func(ctx context.Context, is bool) error
 	Crashpoints thread.Crashpoints
 }
 
@@ -104,6 +109,9 @@ func (m Move) Run(ctx context.Context) (done Moved, err error) {
 	if m.Only {
 		return done, nil
 	}
+	if err := m.Unfinished(ctx, true); err != nil {
+		return done, err
+	}
 	items := carrier{move: m, names: map[string]string{}}
 	if err := m.records(ctx, ids, &items); err != nil {
 		return done, err
@@ -148,7 +156,7 @@ func settled(c store.Content) error {
 
 // hasRoom refuses a place that has other threads.
 func (m Move) hasRoom(ctx context.Context, wanted store.Content) error {
-	if m.To.Rows == nil {
+	if m.To.Rows == nil || m.Begun {
 		return nil
 	}
 	has, err := m.To.Rows.Content(ctx)
@@ -176,10 +184,15 @@ func (m Move) passOn(ctx context.Context, has store.Content) (kept string, err e
 			moved.Threads, moved.Rows, has.Threads, has.Rows)
 	}
 	m.Crashpoints.At(CrashCompared)
-	if kept, err = m.From.Retire(ctx); err == nil {
-		m.Crashpoints.At(CrashRetired)
+	// Nobody can start a thread in the old place now, so that both are the same until it is gone.
+	if err := m.Unfinished(ctx, false); err != nil {
+		return "", err
 	}
-	return kept, err
+	if kept, err = m.From.Retire(ctx); err != nil {
+		return "", errors.Join(err, m.Unfinished(ctx, true))
+	}
+	m.Crashpoints.At(CrashRetired)
+	return kept, nil
 }
 
 // withRecords are the threads of which there is more than a row.

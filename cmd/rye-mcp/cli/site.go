@@ -37,6 +37,8 @@ type storeWish struct {
 	// connections is how many to a server this process may have then; 0: one to work by, and
 	// one for what is done beside that.
 	connections int
+	// moving is for who moves threads there, which is refused to others until it has ended.
+	moving bool
 	// ofThread is for the process of a thread, which does one thing after the other.
 	ofThread bool
 }
@@ -234,7 +236,7 @@ func (s System) connections(of site) *connections {
 	case s.store.ofThread:
 		c.alone = true
 	default:
-		c.most = cmp.Or(s.store.connections, 2)
+		c.most, c.moving = cmp.Or(s.store.connections, 2), s.store.moving
 	}
 	return c
 }

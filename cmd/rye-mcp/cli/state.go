@@ -239,6 +239,9 @@ func (s *projectState) takenOver() error {
 func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, open storeOpener) *late.Store {
 	// The store outlives the call that happened to need it first.
 	opened := func(s place.State) (store.Store, error) {
+		if err := sys.unfinished(s.Dir); err != nil {
+			return nil, err
+		}
 		st, err := open(context.WithoutCancel(ctx), sys, p, s, log)
 		if err == nil && s.Moved {
 			err = p.moved(ctx, st, s, log)

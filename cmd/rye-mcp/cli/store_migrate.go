@@ -31,7 +31,8 @@ func newStoreMigrateCommand(sys System, opts *options) *cobra.Command {
 server or back: rows, records, the snapshots of items that they work by, and memory.
 It is refused while a thread has not ended. Everything is compared before the old place
 is put aside under another name, with logs and working trees, which stay. What was cut
-short is called again.`,
+short is called again; until then the new place is refused to all others. A project with
+workers is not moved.`,
 		Example: `  rye-mcp store migrate --to postgres://rye@db.example/rye --dry-run
   rye-mcp --store postgres://rye@db.example/rye store migrate --to local`,
 		Args: usageArgs(cobra.NoArgs),
@@ -86,7 +87,7 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 		return done, err
 	}
 	done = migrated{From: source.url.String(), To: target.url.String(), Project: target.project, DryRun: m.dryRun}
-	from, err := m.open(ctx, dir, source)
+	from, err := m.open(ctx, dir, source, false)
 	if err != nil {
 		return done, err
 	}
@@ -94,7 +95,14 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 	if err := settleAll(ctx, from); err != nil {
 		return done, err
 	}
-	to, err := m.open(ctx, dir, target)
+	if err := unattended(ctx, from); err != nil {
+		return done, err
+	}
+	place, err := m.placeOf(dir, source)
+	if err != nil {
+		return done, err
+	}
+	to, begun, err := m.target(ctx, dir, target, from, place)
 	if err != nil {
 		return done, err
 	}
@@ -104,7 +112,7 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 			return done, err
 		}
 	}
-	told, err := m.move(ctx, from, to)
+	told, err := m.move(ctx, from, to, place, begun)
 	done.Content, done.Records, done.Items, done.Memory, done.Kept = told.Content, told.Records, told.Items, told.Memory, told.Kept
 	if err == nil && !m.dryRun {
 		done.Next = m.notSet(ctx, dir, target)
@@ -126,14 +134,22 @@ func settleAll(ctx context.Context, p *project) error {
 	return err
 }
 
-func (m migration) move(ctx context.Context, from, to *project) (relocate.Moved, error) {
+func (m migration) move(ctx context.Context, from, to *project, place string, begun bool) (relocate.Moved, error) {
 	memory, err := newMovedMemory(from, to)
 	if err != nil {
 		return relocate.Moved{}, err
 	}
 	old := endOf(from)
 	old.Retire = func(ctx context.Context) (string, error) { return retire(ctx, from) }
-	return relocate.Move{From: old, To: endOf(to), Memory: memory, Only: m.dryRun, Crashpoints: m.sys.Crashpoints}.Run(ctx)
+	return relocate.Move{
+		From: old, To: endOf(to), Memory: memory, Only: m.dryRun, Begun: begun, Crashpoints: m.sys.Crashpoints,
+		Unfinished: func(ctx context.Context, is bool) error {
+			if !is {
+				return setMoving(ctx, to, "")
+			}
+			return setMoving(ctx, to, place)
+		},
+	}.Run(ctx)
 }
 
 func endOf(p *project) relocate.End {
@@ -200,10 +216,10 @@ func (m migration) notSet(ctx context.Context, dir string, target site) string {
 	return fmt.Sprintf("%s%q makes it so for every project; or %s in the environment", set, m.to, storeurl.Variable)
 }
 
-// open puts the project together around one of the two stores.
-func (m migration) open(ctx context.Context, dir string, at site) (*project, error) {
+// open puts the project together around one of the two stores, as who moves threads there.
+func (m migration) open(ctx context.Context, dir string, at site, moving bool) (*project, error) {
 	sys := m.sys.handedStore(spawn.Inheritance{Store: at.handOver()}, dir)
-	sys.store.connections = connectionsOfMove
+	sys.store.connections, sys.store.moving = connectionsOfMove, moving
 	state, err := newState(ctx, sys, dir)
 	if err != nil {
 		return nil, err
@@ -268,7 +284,10 @@ func (m migration) tellMoved(done migrated) error {
 	}
 	_, err := fmt.Fprintf(m.sys.Stdout, `with them: %s of items, %d %s of memory, %s
 all of it is the same there; what was here is kept as %s, with logs and working trees
-next: %s
-`, counted(done.Items.Snapshots, "snapshot"), done.Memory.Entries, verb(done.Memory.Entries, "entry", "entries"), counted(done.Memory.Texts, "stored text"), done.Kept, done.Next)
+`, counted(done.Items.Snapshots, "snapshot"), done.Memory.Entries, verb(done.Memory.Entries, "entry", "entries"), counted(done.Memory.Texts, "stored text"), done.Kept)
+	if err != nil || done.Next == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(m.sys.Stdout, "next: %s\n", done.Next)
 	return err
 }

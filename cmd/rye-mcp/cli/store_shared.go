@@ -33,6 +33,8 @@ type connections struct {
 	most int // connections of each pool; 0: as many as a server needs
 	// alone is for the process of a thread, which works by one connection.
 	alone bool
+	// moving is for who moves threads there.
+	moving bool
 	// migrations are those of the system; nil: of the program.
 	migrations fs.FS
 
@@ -136,7 +138,7 @@ func (c *connections) options() postgres.Options {
 	if c.alone {
 		o = ahead.Options(c.site.url)
 	}
-	o.Migrations, o.Begun = c.migrations, c.begun
+	o.Migrations, o.Begun, o.Moving = c.migrations, c.begun, c.moving
 	return o
 }
 

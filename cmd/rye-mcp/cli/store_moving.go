@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// movingFile is beside the threads of this machine while they are on their way to it, and
+// says where they come from. On a server the schema has that as its comment.
+const movingFile = "moving"
+
+// unfinished refuses threads of this machine that are on their way to it.
+func (s System) unfinished(dir string) error {
+	if s.store != nil && s.store.moving {
+		return nil
+	}
+	from, err := readMoving(dir)
+	if err != nil || from == "" {
+		return err
+	}
+	moving := &store.MovingError{From: from}
+	return tool.Faultf(tool.CodeStore, "%w", moving).WithTry("%s", moving.Try()).
+		WithHint("Threads can neither be started nor looked at before that has ended. Tell the person.")
+}
+
+func readMoving(dir string) (from string, err error) {
+	if dir == "" { // there is none
+		return "", nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, movingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(text), err
+}
+
+// movingTo says from where threads are being moved to a project; empty: they are not.
+func movingTo(ctx context.Context, p *project) (from string, err error) {
+	if _, err := p.store.Now(ctx); err != nil {
+		return "", err
+	}
+	if !p.state.site.shared() {
+		return readMoving(p.state.Home().Dir)
+	}
+	server, err := p.server.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	from, err = server.Moving(ctx, p.state.site.project)
+	return from, p.state.site.fault(err)
+}
+
+// setMoving notes from where threads are being moved to a project; empty: they are there.
+func setMoving(ctx context.Context, p *project, from string) error {
+	if p.state.site.shared() {
+		server, err := p.server.get(ctx)
+		if err != nil {
+			return err
+		}
+		return p.state.site.fault(server.SetMoving(ctx, p.state.site.project, from))
+	}
+	dir := p.state.Home().Dir
+	file := filepath.Join(dir, movingFile)
+	if from == "" {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return syncFolder(dir)
+	}
+	if err := os.WriteFile(file, []byte(from), 0o600); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// placeOf names a place of the project on all machines.
+func (m migration) placeOf(dir string, at site) (string, error) {
+	if at.shared() {
+		return at.url.String() + " " + at.project, nil
+	}
+	host, err := m.sys.Hostname()
+	return host + ":" + dir, err
+}
+
+// target opens where threads go. Of a move from the same place that was cut short, what it
+// left there is put aside if it is not what is here now: nobody but a move could use it.
+func (m migration) target(ctx context.Context, dir string, at site, from *project, place string) (to *project, begun bool, err error) {
+	if to, err = m.open(ctx, dir, at, true); err != nil {
+		return nil, false, err
+	}
+	was, err := movingTo(ctx, to)
+	switch {
+	case err != nil, was == "":
+	case was != place:
+		err = tool.Faultf(tool.CodeConflict, "threads are being moved there from %s", was).
+			WithTry("let that end, there; or another name in store.project, or another database")
+	case !m.dryRun:
+		begun = true
+		to, err = m.afresh(ctx, dir, at, from, to)
+	default:
+		begun = true
+	}
+	if err != nil && to != nil {
+		err, to = errors.Join(err, to.Close()), nil
+	}
+	return to, begun, err
+}
+
+// afresh puts rows aside that are not those of the old place, and opens the new one again.
+func (m migration) afresh(ctx context.Context, dir string, at site, from, to *project) (*project, error) {
+	rows := rowsOf(to)
+	if rows == nil {
+		return to, nil
+	}
+	has, err := rows.Content(ctx)
+	if err != nil || has.Rows == 0 {
+		return to, err
+	}
+	wanted, err := rowsOf(from).Content(ctx)
+	if err != nil || has.Same(wanted) {
+		return to, err
+	}
+	if _, err := retire(ctx, to); err != nil {
+		return to, err
+	}
+	if err := to.Close(); err != nil {
+		return nil, err
+	}
+	return m.open(ctx, dir, at, true)
+}
+
+// unattended refuses to take threads away under workers, which would look for them for ever.
+func unattended(ctx context.Context, p *project) error {
+	if !p.state.site.shared() {
+		return nil
+	}
+	server, err := p.server.get(ctx)
+	if err != nil {
+		return err
+	}
+	seen, err := (&fleet.Fleet{Pool: server.Pool()}).Workers(ctx)
+	if err != nil {
+		return p.state.site.fault(err)
+	}
+	var names []string
+	for _, w := range seen {
+		if w.Alive && slices.Contains(w.Projects, p.state.site.project) {
+			names = append(names, w.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return tool.Faultf(tool.CodeConflict, "the project has workers: %s", strings.Join(names, ", ")).
+		WithTry("end them, and the servers of the project on all machines, then move the threads; rye-mcp workers list")
+}

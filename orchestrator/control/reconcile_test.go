@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -107,4 +108,34 @@ func (s *scene) sqlOf(database, query string, args ...any) {
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(s.ctx, query, args...)
 	s.noError(err)
+}
+
+// TestReconcileElsewhere: where several machines have the threads, the rendering of a thread
+// that another has run is not missed here; where one machine has them, it is.
+func TestReconcileElsewhere(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	s.order(id, "complete")
+	<-s.puppet(id).gone
+	s.noError(os.Remove(s.rendering(id)))
+	missed := func(fleet threads.Fleet) bool {
+		server := s.controller()
+		server.Threads.Fleet = fleet
+		r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
+		s.noError(err)
+		return slices.Contains(named(r.Findings), string(id)+" rendering_stale")
+	}
+	fleet := struct{ threads.Fleet }{}
+	if !missed(fleet) {
+		s.Error("that of a thread of this machine is not missed")
+	}
+	s.sql(`UPDATE threads SET host = 'elsewhere', boot_id = 'another' WHERE thread_id = ?`, id)
+	if !missed(nil) {
+		s.Error("without a fleet it is not missed")
+	}
+	if missed(fleet) {
+		s.Error("that of a thread of another machine is missed")
+	}
 }

@@ -32,7 +32,7 @@ server or back: rows, records, the snapshots of items that they work by, and mem
 It is refused while a thread has not ended. Everything is compared before the old place
 is put aside under another name, with logs and working trees, which stay. What was cut
 short is called again; until then the new place is refused to all others. A project with
-workers is not moved.`,
+workers is not moved, nor one with changes in working trees that were not applied.`,
 		Example: `  rye-mcp store migrate --to postgres://rye@db.example/rye --dry-run
   rye-mcp --store postgres://rye@db.example/rye store migrate --to local`,
 		Args: usageArgs(cobra.NoArgs),
@@ -96,6 +96,9 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 		return done, err
 	}
 	if err := unattended(ctx, from); err != nil {
+		return done, err
+	}
+	if err := applied(ctx, from); err != nil {
 		return done, err
 	}
 	place, err := m.placeOf(dir, source)

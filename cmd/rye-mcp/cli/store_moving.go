@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -162,4 +163,31 @@ func unattended(ctx context.Context, p *project) error {
 	}
 	return tool.Faultf(tool.CodeConflict, "the project has workers: %s", strings.Join(names, ", ")).
 		WithTry("end them, and the servers of the project on all machines, then move the threads; rye-mcp workers list")
+}
+
+// mostNamed bounds the threads that an error names.
+const mostNamed = 5
+
+// applied refuses to leave changes in working trees behind: they stay with the old place,
+// where no command finds them any more.
+func applied(ctx context.Context, p *project) error {
+	var ids []string
+	n := 0
+	err := store.EachRow(ctx, p.store, nil, func(rec thread.Record) error {
+		if p.control.Changed.Unapplied(ctx, rec) == "" {
+			return nil
+		}
+		if n++; n <= mostNamed {
+			ids = append(ids, string(rec.ThreadID))
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	if n > mostNamed {
+		ids = append(ids, "…")
+	}
+	return tool.Faultf(tool.CodeConflict, "%s with changes in working trees that were not applied, which do not move: %s", counted(n, "thread"), strings.Join(ids, ", ")).
+		WithTry("rye-mcp threads diff %s, then rye-mcp threads apply or delete it", ids[0])
 }

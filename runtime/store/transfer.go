@@ -46,6 +46,23 @@ func (e *MovingError) Try() string {
 	return "wait for the rye-mcp store migrate that is at work; call it again there where it was cut short"
 }
 
+// MovedError says that the threads of a project were moved from this store. It wraps ErrAway.
+type MovedError struct {
+	To   string // where they are
+	Kept string // what was put aside here
+}
+
+func (e *MovedError) Error() string {
+	return "the threads of this project were moved to " + e.To
+}
+
+func (e *MovedError) Unwrap() error { return ErrAway }
+
+// Try says how to find them, and how to begin anew.
+func (e *MovedError) Try() string {
+	return "use them where they are; or move them back, there: rye-mcp store migrate; or begin anew here, when schema " + e.Kept + " is dropped"
+}
+
 // Content is what a store has, told by numbers: two stores with the same content have the
 // same rows.
 type Content struct {

@@ -143,7 +143,11 @@ func (m migration) move(ctx context.Context, from, to *project, place string, be
 		return relocate.Moved{}, err
 	}
 	old := endOf(from)
-	old.Retire = func(ctx context.Context) (string, error) { return retire(ctx, from) }
+	there, err := m.placeOf(to.path, to.state.site)
+	if err != nil {
+		return relocate.Moved{}, err
+	}
+	old.Retire = func(ctx context.Context) (string, error) { return retire(ctx, from, there) }
 	return relocate.Move{
 		From: old, To: endOf(to), Memory: memory, Only: m.dryRun, Begun: begun, Crashpoints: m.sys.Crashpoints,
 		Unfinished: func(ctx context.Context, is bool) error {
@@ -234,14 +238,15 @@ func (m migration) open(ctx context.Context, dir string, at site, moving bool) (
 // from the rows, one from memory, and two to read and write by.
 const connectionsOfMove = 4
 
-// retire puts the old place of a project aside, under a name that it returns.
-func retire(ctx context.Context, p *project) (kept string, err error) {
+// retire puts a place of a project aside, under a name that it returns. Moved says where the
+// threads are now; empty: they are not moved.
+func retire(ctx context.Context, p *project, moved string) (kept string, err error) {
 	if p.state.site.shared() {
 		server, err := p.server.get(ctx)
 		if err != nil {
 			return "", err
 		}
-		kept, err := server.Retire(ctx, p.state.site.project)
+		kept, err := server.RetireTo(ctx, p.state.site.project, moved)
 		return "schema " + kept, p.state.site.fault(err)
 	}
 	dir := p.state.Home().Dir

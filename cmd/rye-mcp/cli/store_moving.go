@@ -130,7 +130,7 @@ func (m migration) afresh(ctx context.Context, dir string, at site, from, to *pr
 	if err != nil || has.Same(wanted) {
 		return to, err
 	}
-	if _, err := retire(ctx, to); err != nil {
+	if _, err := retire(ctx, to, ""); err != nil {
 		return to, err
 	}
 	if err := to.Close(); err != nil {

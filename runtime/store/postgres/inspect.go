@@ -161,6 +161,12 @@ func (s *Server) inspectProject(ctx context.Context, name string, in *Inspection
 // returned, and the name of the project is free. Without such a project it returns an empty
 // name.
 func (s *Server) Retire(ctx context.Context, name string) (kept string, err error) {
+	return s.RetireTo(ctx, name, "")
+}
+
+// RetireTo is Retire for threads that were moved elsewhere: who would make the project anew
+// is told where they are. Empty: they are nowhere else.
+func (s *Server) RetireTo(ctx context.Context, name, to string) (kept string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -174,6 +180,9 @@ func (s *Server) Retire(ctx context.Context, name string) (kept string, err erro
 		}
 		kept = fmt.Sprintf("moved_%d_%s", s.opts.Now().UnixMilli(), schema[len(schema)-12:]) // the hash of its name
 		_, err = tx.Exec(ctx, "ALTER SCHEMA "+pgx.Identifier{schema}.Sanitize()+" RENAME TO "+pgx.Identifier{kept}.Sanitize())
+		if err == nil && to != "" {
+			_, err = tx.Exec(ctx, comment(kept, movedMark+to), pgx.QueryExecModeExec)
+		}
 		return err
 	})
 	return kept, s.explain(err)

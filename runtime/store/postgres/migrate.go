@@ -216,6 +216,11 @@ func (t tables) update(ctx context.Context, config *pgx.ConnConfig) error {
 
 // makeSchema makes a schema, and notes whose it is.
 func (s *Server) makeSchema(ctx context.Context, conn *pgx.Conn, t tables) error {
+	if t.project != "" {
+		if err := s.notMoved(ctx, conn, t.schema); err != nil {
+			return err
+		}
+	}
 	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{t.schema}.Sanitize()); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -42,10 +43,36 @@ func (s *Server) Moving(ctx context.Context, name string) (from string, err erro
 func (s *Server) SetMoving(ctx context.Context, name, from string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	mark := "NULL"
+	mark := ""
 	if from != "" {
-		mark = "'" + strings.ReplaceAll(movingMark+from, "'", "''") + "'"
+		mark = movingMark + from
 	}
-	_, err := s.pool.Exec(ctx, fmt.Sprintf("COMMENT ON SCHEMA %s IS %s", pgx.Identifier{link.SchemaOf(name)}.Sanitize(), mark), pgx.QueryExecModeExec)
+	_, err := s.pool.Exec(ctx, comment(link.SchemaOf(name), mark), pgx.QueryExecModeExec)
 	return s.explain(err)
+}
+
+// comment is the statement that gives a schema a comment; one of nothing is none.
+func comment(schema, text string) string {
+	return fmt.Sprintf("COMMENT ON SCHEMA %s IS '%s'", pgx.Identifier{schema}.Sanitize(), strings.ReplaceAll(text, "'", "''"))
+}
+
+// movedMark begins the comment of a schema that was put aside when its threads were moved.
+const movedMark = "rye: moved to "
+
+// notMoved refuses to make a schema anew whose threads were moved elsewhere.
+func (s *Server) notMoved(ctx context.Context, conn *pgx.Conn, schema string) error {
+	if s.opts.Moving {
+		return nil
+	}
+	var kept, mark string
+	err := conn.QueryRow(ctx, `SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_catalog.pg_namespace
+		WHERE to_regnamespace($1) IS NULL AND starts_with(nspname, 'moved_') AND right(nspname, 12) = right($1, 12)
+			AND starts_with(obj_description(oid, 'pg_namespace'), $2) ORDER BY nspname DESC LIMIT 1`, schema, movedMark).Scan(&kept, &mark)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &store.MovedError{To: strings.TrimPrefix(mark, movedMark), Kept: kept}
 }

@@ -72,11 +72,25 @@ func TestMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, server, "example.org/team/work")
-	if _, err := server.Retire(t.Context(), "example.org/team/work"); err != nil {
+	if _, err := server.RetireTo(t.Context(), "example.org/team/work", from); err != nil {
 		t.Fatal(err)
 	}
+	refusedMoved(t, server)
 	_, err = before.Get(context.WithoutCancel(t.Context()), "no-such-thread")
 	if !errors.Is(err, postgres.ErrMoved) || !errors.Is(err, store.ErrAway) {
 		t.Errorf("of what was put aside: %v", err)
 	}
+}
+
+// refusedMoved: a project whose threads were moved is not made anew, and another is.
+func refusedMoved(t *testing.T, server *postgres.Server) {
+	t.Helper()
+	if st, err := server.Find(t.Context(), "example.org/team/work"); err != nil || st != nil {
+		t.Errorf("to look for it: %v, %v", st, err)
+	}
+	_, err := server.Project(t.Context(), "example.org/team/work")
+	if moved, is := errors.AsType[*store.MovedError](err); !is || moved.To != "host:/it's here" || moved.Kept == "" {
+		t.Errorf("made anew: %v", err)
+	}
+	open(t, server, "example.org/team/other")
 }

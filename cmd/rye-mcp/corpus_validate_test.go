@@ -26,6 +26,14 @@ var corpusFindings = map[string][]string{
 	},
 	"input_unused": {"rye/core/create_threaded_directive"},
 	"limit_spend":  {"test/limits/spend_limit_test"},
+	"limit_tokens": {
+		"rye/core/create_directive", "rye/core/create_knowledge", "rye/core/create_threaded_directive", "rye/core/create_tool",
+		"test/context/leaf_context", "test/context/spawn_with_context", "test/tools/file_system/write_and_read",
+		"test/tools/primary/load_and_summarize", "test/tools/primary/search_and_report",
+	},
+	"placeholder": {
+		"rye/core/create_directive", "rye/core/create_knowledge", "rye/core/create_threaded_directive", "rye/core/create_tool",
+	},
 }
 
 func TestCorpusValidates(t *testing.T) {

@@ -179,7 +179,7 @@ func (g *glance) readDeletions(ctx context.Context, s store.Deletions) error {
 			page = page[1:]
 		}
 		for _, d := range page {
-			g.deleted, after = d, d.Seq
+			g.deleted = d
 			g.gone = append(g.gone, d.Record.ThreadID)
 			g.changed[d.Record.ThreadID] = true
 		}

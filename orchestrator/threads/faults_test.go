@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestFaultOfAway(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	if other := fmt.Errorf("something else"); WithAway(other) != other || WithAway(nil) != nil {
+	if other := fmt.Errorf("something else"); !errors.Is(WithAway(other), other) || WithAway(nil) != nil {
 		t.Error("another error is told as if the store were away")
 	}
 	shared := Fault(err)

@@ -75,8 +75,8 @@ func (v *View) queuedNext(ctx context.Context, rec thread.Record) string {
 	return placeInQueue(load, v.Threads.Fleet != nil) + nextInQueue
 }
 
-// NoWorkerNext tells whoever waits for threads why no worker takes one of them; empty: it is not
-// for that that they wait.
+// NoWorkerNext tells whoever waits for threads why no worker takes one of them; empty: they wait
+// for something else.
 func (v *View) NoWorkerNext(ctx context.Context, rows map[thread.ID]thread.Record) string {
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		if why := v.Threads.NoWorker(ctx, rows[id]); why != "" {

@@ -34,7 +34,7 @@ var _ life.Leases = (*Guest)(nil)
 
 // incarnation is that of a lease that no other run lives by.
 func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
-	if own, found := g.free(); found {
+	if own, found := g.free(); found { //nolint:contextcheck // a lease is renewed beyond the call
 		return own, nil
 	}
 	f, err := g.Fleet(ctx)
@@ -70,8 +70,6 @@ func (g *Guest) free() (own thread.Incarnation, found bool) {
 }
 
 // keep renews the lease of a run until it is left, lost or the guest is closed.
-//
-//nolint:contextcheck // it outlives the call
 func (g *Guest) keep(lease *fleet.Lease, lost func(error)) {
 	keeping, stop := context.WithCancel(context.Background())
 	g.mu.Lock()
@@ -133,7 +131,7 @@ func (g *Guest) Give(run thread.Run, ended <-chan struct{}) {
 		g.kept.Go(func() {
 			select {
 			case <-ended:
-				g.forget(l)
+				g.forget(l) //nolint:contextcheck // a lease is renewed beyond the call
 			case <-keeping.Done():
 			}
 		})

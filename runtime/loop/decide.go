@@ -39,17 +39,17 @@ func (r *run) outcome(ctx context.Context, e ended) thread.Outcome {
 		e.err = context.Cause(ctx)
 	}
 	if errors.As(e.err, new(*thread.SignalError)) {
-		e.asked = r.cancelOnRecord(ctx)
+		e.asked = cancelOnRecord(ctx, r.Store, r.ID)
 	}
 	return decide(e)
 }
 
-// cancelOnRecord is the cancel of the thread, of which a signal was told; nil where none is
+// cancelOnRecord is the cancel of a thread, of which a signal was told; nil where none is
 // known.
-func (r *run) cancelOnRecord(ctx context.Context) error {
+func cancelOnRecord(ctx context.Context, rows store.Registry, id thread.ID) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer stop()
-	rec, err := r.Store.Get(ctx, r.ID)
+	rec, err := rows.Get(ctx, id)
 	if err != nil || rec.CancelRequestedAt.IsZero() {
 		return nil
 	}

@@ -53,7 +53,7 @@ func TestExplainOrigins(t *testing.T) {
 		{"agent", "provider.order", []any{"gemini"}, item.Project, "project/.ai/config/agent/agent.yaml", 4},
 		{"agent", "threads.tool_concurrency", 8, item.Project, "project/.ai/config/agent/agent.yaml", 2},
 		{"agent", "threads.term_seconds", 9, item.User, "user/.ai/config/agent/agent.yaml", 5},
-		{"agent", "threads.orphans", "cancel", item.System, "system:config/agent/agent.yaml", 20},
+		{"agent", "threads.orphans", "cancel", item.System, "system:config/agent/agent.yaml", 21},
 		{"coordination", "wait_threads.max_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
 		{"coordination", "continuation.summary_limit_overrides.turns", 2, item.Project, "project/.ai/config/coordination.yaml", 6},
 		{"coordination", "continuation.trigger_threshold", 0.9, item.System, "system:config/agent/coordination.yaml", 17},

@@ -103,7 +103,7 @@ func notJSON(what string, err error) error {
 	case err == nil:
 		return fmt.Errorf("it is JSON, but not an %s", what)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("it is not a JSON %s: %s, at byte %d", what, syntax, syntax.Offset)
+		return fmt.Errorf("it is not a JSON %s: %w, at byte %d", what, err, syntax.Offset)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("it is not a JSON %s: it ends too early", what)
 	}

@@ -17,7 +17,7 @@ import (
 // help of the command alone.
 func TestTry(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there at once
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestTry(t *testing.T) {
 		"serve --http {taken}":                       "another port, or port 0 for any that is free",
 		"memory list":                                "rye-mcp config set memory enabled true --user",
 		"replay {dir}/text":                          "rye-mcp threads export ID --out FILE writes one",
-		"workers list":                               "rye-mcp help workers",
+		"workers list":                               "rye-mcp help guides/workers",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

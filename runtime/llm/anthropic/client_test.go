@@ -55,7 +55,8 @@ func TestCallIDs(t *testing.T) {
 	}
 	ids := map[string]int{}
 	for _, part := range strings.Split(sent, `"call_`)[1:] {
-		ids[part[:strings.Index(part, `"`)]]++
+		rest, _, _ := strings.Cut(part, `"`)
+		ids[rest]++
 	}
 	if len(ids) != 2 || strings.Contains(sent, id) {
 		t.Errorf("ids %v in %s", ids, sent)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
@@ -17,19 +16,17 @@ import (
 // again. Messages are recognised by the array of their blocks.
 func SentCalls(messages []llm.Message, legal func(id string) bool) func(llm.Message) llm.Message {
 	calls := callIDs{legal: legal, taken: map[string]bool{}, open: map[string][]string{}}
-	var changed map[*llm.Block][]llm.Block
+	changed := map[*llm.Block][]llm.Block{}
 	for _, m := range messages {
-		blocks := calls.sent(m)
-		if unsafe.SliceData(blocks) == unsafe.SliceData(m.Blocks) {
-			continue
+		if blocks, differ := calls.sent(m); differ {
+			changed[&m.Blocks[0]] = blocks
 		}
-		if changed == nil {
-			changed = map[*llm.Block][]llm.Block{}
-		}
-		changed[unsafe.SliceData(m.Blocks)] = blocks
 	}
 	return func(m llm.Message) llm.Message {
-		if blocks, found := changed[unsafe.SliceData(m.Blocks)]; found {
+		if len(m.Blocks) == 0 {
+			return m
+		}
+		if blocks, found := changed[&m.Blocks[0]]; found {
 			m.Blocks = blocks
 		}
 		return m
@@ -44,14 +41,14 @@ type callIDs struct {
 	open  map[string][]string // ids as sent of calls without a result yet, by their own
 }
 
-// sent are the blocks of the next message; they are copied where an id is another one.
-func (c *callIDs) sent(m llm.Message) []llm.Block {
+// sent are the blocks of the next message; they are copied where an id differs.
+func (c *callIDs) sent(m llm.Message) (blocks []llm.Block, differ bool) {
 	if m.Role == llm.Assistant {
 		clear(c.open) // a call that has no result by now gets none
 	}
-	blocks := m.Blocks
+	blocks = m.Blocks
 	for i, b := range m.Blocks {
-		id := b.ToolCallID
+		var id string
 		switch b.Type {
 		case llm.ToolUseBlock:
 			id = c.call(b.ToolCallID)
@@ -63,12 +60,12 @@ func (c *callIDs) sent(m llm.Message) []llm.Block {
 		if id == b.ToolCallID {
 			continue
 		}
-		if unsafe.SliceData(blocks) == unsafe.SliceData(m.Blocks) {
-			blocks = slices.Clone(blocks)
+		if !differ {
+			blocks, differ = slices.Clone(blocks), true
 		}
 		blocks[i].ToolCallID = id
 	}
-	return blocks
+	return blocks, differ
 }
 
 func (c *callIDs) call(id string) string {

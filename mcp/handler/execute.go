@@ -38,6 +38,7 @@ type executeOutput struct {
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
 	Cost             *thread.Cost    `json:"cost,omitempty" jsonschema:"used by the thread so far"`
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
+	TreeSpend        *thread.Micros  `json:"tree_spend,omitempty" jsonschema:"US dollars, with everything below it, where that has spent some"`
 	Warnings         []string        `json:"warnings,omitempty"`
 	Changes          *thread.Changes `json:"changes,omitempty" jsonschema:"in the workspace of the thread"`
 	Retry            *thread.Retry   `json:"retry,omitempty" jsonschema:"it has failed and is tried again: not over"`

@@ -291,6 +291,11 @@ func TestBudgetTold(t *testing.T) {
 	if b := ask(root, 0); b.Actual != 204_000 || b.Reserved != 0 || b.TreeSpend != 204_000 || b.Active != 1 {
 		t.Errorf("after its child: %+v", b)
 	}
+	sums, err := s.c.View.Aggregate(s.ctx, []thread.ID{root, child})
+	s.noError(err)
+	if r := sums.Results; r[root].TreeSpend == nil || *r[root].TreeSpend != 204_000 || r[child].TreeSpend != nil {
+		t.Errorf("results: %+v", r)
+	}
 	answer, err := OfOperations(s.c).Operate(s.ctx, action.Caller{}, "get_budget", tool.Object(`{"thread_id":"`+string(root)+`","amount":0.000001}`))
 	s.noError(err)
 	if text, err := json.Marshal(answer); err != nil || !bytes.Contains(text, []byte(`"remaining":0.796`)) {

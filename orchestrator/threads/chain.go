@@ -59,6 +59,23 @@ func (t *Threads) ChainCost(ctx context.Context, newest thread.Record) (*thread.
 	return &sum, nil
 }
 
+// TreeSpend is what the threads of the chain of its newest and all below them have spent; nil
+// where nobody below has spent anything.
+func (t *Threads) TreeSpend(ctx context.Context, newest thread.Record) (*thread.Micros, error) {
+	chain := []thread.Record{newest}
+	if newest.ContinuationOf != "" {
+		var err error
+		if chain, err = lineage.Chain(newest.ThreadID, t.Getter(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	sum, err := t.SpentBy(ctx, chain)
+	if err != nil || sum <= CostOf(chain).Spend {
+		return nil, err
+	}
+	return &sum, nil
+}
+
 // SpentBy is what the threads of a chain and all below them have spent.
 func (t *Threads) SpentBy(ctx context.Context, chain []thread.Record) (sum thread.Micros, err error) {
 	for _, rec := range chain {

@@ -17,11 +17,15 @@ func ResultOf(asked thread.ID, rec thread.Record) Result {
 	return r
 }
 
-// AddChainCosts adds to the results of threads what their chains have cost.
+// AddChainCosts adds to the results of threads what their chains have cost, and what was spent
+// with all below them.
 func (v *View) AddChainCosts(ctx context.Context, results map[thread.ID]Result, rows map[thread.ID]thread.Record) error {
 	for id, r := range results {
 		var err error
 		if r.ChainCost, err = v.Threads.ChainCost(ctx, rows[id]); err != nil {
+			return err
+		}
+		if r.TreeSpend, err = v.Threads.TreeSpend(ctx, rows[id]); err != nil {
 			return err
 		}
 		results[id] = r

@@ -10,19 +10,20 @@ import (
 // Started is the answer to a fork: the thread as it stands when the answer is
 // given.
 type Started struct {
-	Success          bool         `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
-	Code             string       `json:"code,omitempty" jsonschema:"of the failure"`
-	ThreadID         thread.ID    `json:"thread_id" jsonschema:"id for every later call about this thread"`
-	ResolvedThreadID thread.ID    `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
-	Directive        string       `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
-	Status           thread.State `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
-	Cost             thread.Cost  `json:"cost" jsonschema:"used so far"`
-	ChainCost        *thread.Cost `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
-	PID              int          `json:"pid,omitempty" jsonschema:"process id while it works"`
-	Queued           bool         `json:"queued,omitempty" jsonschema:"is queued"`
-	Existing         bool         `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
-	Waiting          []Waiting    `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
-	Next             string       `json:"next,omitempty" jsonschema:"what to call next"`
+	Success          bool           `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
+	Code             string         `json:"code,omitempty" jsonschema:"of the failure"`
+	ThreadID         thread.ID      `json:"thread_id" jsonschema:"id for every later call about this thread"`
+	ResolvedThreadID thread.ID      `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
+	Directive        string         `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
+	Status           thread.State   `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
+	Cost             thread.Cost    `json:"cost" jsonschema:"used so far"`
+	ChainCost        *thread.Cost   `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
+	TreeSpend        *thread.Micros `json:"tree_spend,omitempty" jsonschema:"US dollars, with everything below it, where that has spent some"`
+	PID              int            `json:"pid,omitempty" jsonschema:"process id while it works"`
+	Queued           bool           `json:"queued,omitempty" jsonschema:"is queued"`
+	Existing         bool           `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
+	Waiting          []Waiting      `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
+	Next             string         `json:"next,omitempty" jsonschema:"what to call next"`
 	End
 }
 
@@ -58,12 +59,13 @@ func endOf(rec thread.Record) (e End) {
 
 // Result is what is told about one thread by waits and aggregations.
 type Result struct {
-	Status           thread.State `json:"status" jsonschema:"state of the thread, or not_found"`
-	ResolvedThreadID thread.ID    `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
-	Queued           bool         `json:"queued,omitempty" jsonschema:"is queued"`
-	Cost             thread.Cost  `json:"cost"`
-	ChainCost        *thread.Cost `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
-	Nearest          []thread.ID  `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
+	Status           thread.State   `json:"status" jsonschema:"state of the thread, or not_found"`
+	ResolvedThreadID thread.ID      `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
+	Queued           bool           `json:"queued,omitempty" jsonschema:"is queued"`
+	Cost             thread.Cost    `json:"cost"`
+	ChainCost        *thread.Cost   `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
+	TreeSpend        *thread.Micros `json:"tree_spend,omitempty" jsonschema:"US dollars, with everything below it, where that has spent some"`
+	Nearest          []thread.ID    `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
 	End
 }
 

@@ -27,6 +27,9 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 	if s.ChainCost, err = v.Threads.ChainCost(ctx, now); err != nil {
 		return Started{}, threads.Fault(err)
 	}
+	if s.TreeSpend, err = v.Threads.TreeSpend(ctx, now); err != nil {
+		return Started{}, threads.Fault(err)
+	}
 	if meta, err := v.Threads.Described(now.ThreadID); err == nil {
 		s.Warnings = slices.Concat(meta.Warnings, s.Warnings)
 	}

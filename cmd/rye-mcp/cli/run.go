@@ -403,6 +403,9 @@ func tellRun(sys System, id thread.ID, r view.Result) error {
 	if r.ChainCost != nil {
 		chain = fmt.Sprintf("; the whole chain took %s, %s", counted(r.ChainCost.Turns, "turn"), r.ChainCost.Spend)
 	}
+	if r.TreeSpend != nil {
+		chain += fmt.Sprintf("; %s with everything below it", *r.TreeSpend)
+	}
 	_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s%s\n", r.Status, counted(r.Cost.Turns, "turn"), r.Cost.Spend, chain)
 	if r.NotRetried != "" {
 		_, _ = fmt.Fprintf(sys.Stderr, "not tried again: %s\n", plain.Line(r.NotRetried))

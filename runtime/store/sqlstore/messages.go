@@ -206,6 +206,7 @@ func (s messages) EndReading(ctx context.Context, reader thread.ID, run thread.R
 		if ended, err = mayEnd(ctx, tx, rec, whatever); !ended || err != nil {
 			return err
 		}
+		// Triggers count what is posted and what is read, so the row goes through both.
 		_, err = tx.ExecContext(ctx, `INSERT INTO messages (message_id, thread_id, kind, sender_kind, text, bytes, posted_at)
 			VALUES (?, ?, ?, ?, '.', 1, ?)`, lastMessage(reader, rec.Run), reader, thread.Steer, thread.ByParent, millis(at))
 		if err != nil {

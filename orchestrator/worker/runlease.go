@@ -47,7 +47,7 @@ func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
 	if err != nil {
 		return "", err
 	}
-	g.keep(lease, func(error) {}) // the next run gets another
+	g.keep(lease, func(error) {}) //nolint:contextcheck // it is renewed beyond the call; the next run gets another
 	return lease.Incarnation, nil
 }
 
@@ -96,7 +96,7 @@ func (g *Guest) Inherit(ctx context.Context, run thread.Run) error {
 	if err != nil {
 		return err
 	}
-	g.keep(f.Inherit(run.Incarnation(), g.Self), func(err error) {
+	g.keep(f.Inherit(run.Incarnation(), g.Self), func(err error) { //nolint:contextcheck // it is renewed beyond the call
 		g.Log.Warn().Err(err).Msg("another machine may end this thread")
 	})
 	return nil

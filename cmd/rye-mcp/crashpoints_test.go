@@ -163,11 +163,12 @@ func (p *place) trace() (env []string, steps func() []reached) {
 	}
 }
 
-// newerMigrations are those of the program, and one more in a folder, which older versions can
-// work beside for as long as they have the tables open.
-func newerMigrations(folder string) fs.FS {
+// newerMigrations are those of the program, and one more in the folder at a path, which older
+// versions can work beside for as long as they have the tables open.
+func newerMigrations(at string) fs.FS {
 	all, known := fstest.MapFS{}, 0
-	ours := os.DirFS(filepath.Join("..", "..", "runtime", "store", "postgres"))
+	below := strings.LastIndex(at, "/migrations")
+	ours, folder := os.DirFS(at[:below]), at[below+1:]
 	err := fs.WalkDir(ours, "migrations", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

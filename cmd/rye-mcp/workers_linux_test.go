@@ -442,7 +442,9 @@ func TestWorkerNewer(t *testing.T) {
 			older := f.work("older")
 			f.host = f.serve()
 			id, _ := f.running("slow", "older")
-			newer := append(f.machine("newer"), newerVariable+"="+folder)
+			ours, err := filepath.Abs(filepath.Join("..", "..", "runtime", "store", "postgres"))
+			f.noError(err)
+			newer := append(f.machine("newer"), newerVariable+"="+filepath.Join(ours, folder))
 			younger := f.workOn("newer", newer)
 			f.until(func() (bool, string) {
 				return strings.Contains(older.said(), "takes nothing more"), "the worker does not see it: " + older.said()

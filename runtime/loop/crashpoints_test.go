@@ -168,7 +168,7 @@ func TestDeath(t *testing.T) {
 		CrashLedger: 120, CrashRegistry: 120, CrashAnswer: 120, CrashCall: 120, CrashChild: 120, CrashResult: 120,
 		CrashHook: 120, CrashCheckpoint: 120,
 		CrashAsked: 120, CrashTold: 120,
-		CrashDecided: 360, CrashChildren: 360,
+		CrashEndReading: 360, CrashDecided: 360, CrashChildren: 360,
 	}
 	type death struct {
 		point    thread.Crashpoint

@@ -35,6 +35,7 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 			case tenure{r}.isOthers(rec):
 				stop(fmt.Errorf("thread %s: %w", r.ID, store.ErrFenced))
 			case !rec.CancelRequestedAt.IsZero():
+				awaitSignal(ctx)
 				stop(rec.CancelCause())
 			default:
 				reader{r}.heed(ctx, rec)
@@ -46,3 +47,15 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 		watching.Wait()
 	}
 }
+
+// awaitSignal waits until the signal of a cancel on record has ended ctx, which tells more:
+// whoever puts one on record signals afterwards, where he can.
+func awaitSignal(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(signalWithin):
+	}
+}
+
+// signalWithin is more than it takes to signal what was put on record.
+const signalWithin = 200 * time.Millisecond

@@ -48,32 +48,38 @@ func CostOf(chain []thread.Record) (sum thread.Cost) {
 // ChainCost is the own cost of all threads of the chain of its newest; nil where
 // that is the only one.
 func (t *Threads) ChainCost(ctx context.Context, newest thread.Record) (*thread.Cost, error) {
-	if newest.ContinuationOf == "" {
-		return nil, nil
-	}
-	chain, err := lineage.Chain(newest.ThreadID, t.Getter(ctx))
-	if err != nil {
+	chain, err := t.chainTo(ctx, newest)
+	if err != nil || newest.ContinuationOf == "" {
 		return nil, err
 	}
 	sum := CostOf(chain)
 	return &sum, nil
 }
 
-// TreeSpend is what the threads of the chain of its newest and all below them have spent; nil
-// where nobody below has spent anything.
-func (t *Threads) TreeSpend(ctx context.Context, newest thread.Record) (*thread.Micros, error) {
-	chain := []thread.Record{newest}
+// Spending is [Threads.ChainCost], and what the threads of the chain and all below them have
+// spent; tree is nil where nobody below has spent anything.
+func (t *Threads) Spending(ctx context.Context, newest thread.Record) (own *thread.Cost, tree *thread.Micros, err error) {
+	chain, err := t.chainTo(ctx, newest)
+	if err != nil {
+		return nil, nil, err
+	}
+	cost := CostOf(chain)
 	if newest.ContinuationOf != "" {
-		var err error
-		if chain, err = lineage.Chain(newest.ThreadID, t.Getter(ctx)); err != nil {
-			return nil, err
-		}
+		own = &cost
 	}
 	sum, err := t.SpentBy(ctx, chain)
-	if err != nil || sum <= CostOf(chain).Spend {
-		return nil, err
+	if err != nil || sum <= cost.Spend {
+		return own, nil, err
 	}
-	return &sum, nil
+	return own, &sum, nil
+}
+
+// chainTo are the threads of the chain of its newest.
+func (t *Threads) chainTo(ctx context.Context, newest thread.Record) ([]thread.Record, error) {
+	if newest.ContinuationOf == "" {
+		return []thread.Record{newest}, nil
+	}
+	return lineage.Chain(newest.ThreadID, t.Getter(ctx))
 }
 
 // SpentBy is what the threads of a chain and all below them have spent.

@@ -66,8 +66,8 @@ func (away) Unwrap() error { return store.ErrAway }
 func (away) Try() string   { return "start it" }
 
 // TestFaultOfAway: a model is told by a code that the store is away, and what that means for
-// the thread that it has just started; a person is told what to do. Who has told it already is
-// not told otherwise.
+// the thread that it has just started; a person is told what to do. An error that tells it
+// already stays as it is.
 func TestFaultOfAway(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("list threads: %w", away{})

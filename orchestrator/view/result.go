@@ -22,10 +22,7 @@ func ResultOf(asked thread.ID, rec thread.Record) Result {
 func (v *View) AddChainCosts(ctx context.Context, results map[thread.ID]Result, rows map[thread.ID]thread.Record) error {
 	for id, r := range results {
 		var err error
-		if r.ChainCost, err = v.Threads.ChainCost(ctx, rows[id]); err != nil {
-			return err
-		}
-		if r.TreeSpend, err = v.Threads.TreeSpend(ctx, rows[id]); err != nil {
+		if r.ChainCost, r.TreeSpend, err = v.Threads.Spending(ctx, rows[id]); err != nil {
 			return err
 		}
 		results[id] = r

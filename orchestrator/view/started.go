@@ -24,10 +24,7 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 	if now.ThreadID != id {
 		s.ResolvedThreadID = now.ThreadID
 	}
-	if s.ChainCost, err = v.Threads.ChainCost(ctx, now); err != nil {
-		return Started{}, threads.Fault(err)
-	}
-	if s.TreeSpend, err = v.Threads.TreeSpend(ctx, now); err != nil {
+	if s.ChainCost, s.TreeSpend, err = v.Threads.Spending(ctx, now); err != nil {
 		return Started{}, threads.Fault(err)
 	}
 	if meta, err := v.Threads.Described(now.ThreadID); err == nil {

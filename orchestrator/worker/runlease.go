@@ -11,7 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// keptLease is the lease of a run outside of any worker. Whoever starts a thread takes it with
+// keptLease is the lease of a run outside of any worker. The starter of a thread takes it with
 // the run, and the thread's process renews it as long as it lives, whatever becomes of the
 // starter. As long as both are there both renew it: a process that starts slowly is not dead.
 // One that was not given to a process is used for the next run.

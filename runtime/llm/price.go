@@ -10,8 +10,8 @@ type Price struct {
 	CacheRead  int64 `json:"cache_read"`
 	CacheWrite int64 `json:"cache_write"`
 	// Short holds for calls whose input is at most UpTo tokens, where a vendor asks more for
-	// longer ones; UpTo 0: every call costs the same. Whoever bounds what a call may cost
-	// takes the other numbers, which are no lower.
+	// longer ones; UpTo 0: every call costs the same. Bounds of what a call may cost
+	// take the other numbers, which are no lower.
 	UpTo  int64 `json:"up_to,omitempty"`
 	Short Rates `json:"short,omitzero"`
 }

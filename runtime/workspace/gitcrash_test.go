@@ -76,7 +76,7 @@ func TestKilledInGit(t *testing.T) {
 }
 
 // TestLocksOfKilledGit: a command of a thread was killed while it changed the git folder of
-// its workspace. Who works there next can commit; who only looks takes nobody's lock away.
+// its workspace. The next that works there can commit; a mere look takes nobody's lock away.
 func TestLocksOfKilledGit(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -94,7 +94,7 @@ func TestSignPattern(t *testing.T) {
 	}
 }
 
-// Who signs * in a project whose items lie in folders is told what crosses them.
+// A sign of * in a project whose items lie in folders is told what crosses them.
 func TestSignPatternOfOneFolder(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

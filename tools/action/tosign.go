@@ -89,8 +89,8 @@ func (a *Actions) itemsToSign(spaces *resolve.Resolver, kinds []item.Kind, patte
 	}
 }
 
-// nothingMatches is about a pattern without items to sign. Who writes * has often meant the
-// folders below, too.
+// nothingMatches is about a pattern without items to sign. By * the folders below are
+// often meant, too.
 func nothingMatches(pattern string, all []resolve.Entry) *tool.Fault {
 	f := tool.Faultf(tool.CodeNotFound, "nothing in the project or user space matches %q", pattern).
 		WithHint("Find ids with rye_search.").WithTry("rye-mcp items list")

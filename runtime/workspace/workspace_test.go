@@ -210,7 +210,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	puts(t, work.Root, map[string]string{"a.txt": "one\n2\nuncommitted\n", "made/deep.txt": "made\n", "staged": "", "made.log": "ignored\n", "l2": "->made/deep.txt", "bin": "\x00\x01"})
 	c, err := h.Changes(t.Context(), w)
-	if err != nil || fmt.Sprint(c) != "{3 1 1 "+w.Branch()+" [M a.txt A bin A l2 A made/deep.txt D staged]}" {
+	if err != nil || fmt.Sprint(c) != "{3 1 1 "+w.Branch()+" [M a.txt A bin A l2 A made/deep.txt D staged] [made.log]}" {
 		t.Errorf("changes: %+v, %v", c, err)
 	}
 	d, err := h.Diff(t.Context(), w, DiffRequest{})

@@ -63,6 +63,9 @@ func (h *house) askedBy(ctx context.Context, id thread.ID) thread.Question {
 	changes := h.store.Changes(ctx)
 	for {
 		open, err := h.store.Questions(ctx, store.QuestionFilter{ThreadID: id, Open: true})
+		if ctx.Err() != nil {
+			return thread.Question{} // the thread has ended meanwhile
+		}
 		if err != nil {
 			h.t.Error(err)
 			return thread.Question{}

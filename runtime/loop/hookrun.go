@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -75,8 +73,8 @@ func (h hookRunner) sumsUp(a item.Action) bool {
 	if a.ItemID != action.ThreadSummaryID || a.Primary != "execute" || a.ItemType != string(item.Tool) && (a.ItemType != "" || given) {
 		return false
 	}
-	_, err := h.Resolver.Find(item.Tool, a.ItemID)
-	return errors.As(err, new(*resolve.NotFoundError))
+	found, err := h.Resolver.Look(item.Tool, a.ItemID)
+	return err == nil && found == nil
 }
 
 // sumUp has a summary of this thread written, which needs no capability: it is made of

@@ -95,7 +95,7 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // has it. Errors: [item.ErrBadID], [*NotFoundError] with ids that look alike,
 // [*UnreadableError].
 func (r *Resolver) Find(kind item.Kind, id string) (*Found, error) {
-	found, err := r.lookUp(kind, id)
+	found, err := r.Look(kind, id)
 	if err == nil && found == nil {
 		return nil, r.notFound(kind, id)
 	}
@@ -110,7 +110,7 @@ func (r *Resolver) FindAny(id string) (*Found, error) {
 	}
 	var hits []*Found
 	for _, kind := range item.Kinds() {
-		found, err := r.lookUp(kind, id)
+		found, err := r.Look(kind, id)
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +131,10 @@ func (r *Resolver) FindAny(id string) (*Found, error) {
 	return nil, ambiguous
 }
 
-// lookUp returns nil when no space has the item.
-func (r *Resolver) lookUp(kind item.Kind, id string) (found *Found, err error) {
+// Look is Find for callers who go on where no space has the item: it is nil then, and no
+// items are listed for ids that look alike. Of what threads leave, [*NotFoundError] says
+// why there is none.
+func (r *Resolver) Look(kind item.Kind, id string) (found *Found, err error) {
 	if err := item.CheckID(id); err != nil {
 		return nil, err
 	}

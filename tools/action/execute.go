@@ -3,7 +3,6 @@ package action
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -47,7 +46,7 @@ func (a *Actions) execute(ctx context.Context, c Caller, r ExecuteRequest) (any,
 		}
 	}
 	if r.ItemType == string(item.Tool) && r.ItemID == ThreadSummaryID {
-		if _, err := a.Resolver.Find(item.Tool, r.ItemID); errors.As(err, new(*resolve.NotFoundError)) {
+		if found, err := a.Resolver.Look(item.Tool, r.ItemID); err == nil && found == nil {
 			return nil, tool.Faultf(tool.CodeUnsupported, "%s is a tool of hooks: it sums up the thread whose hook executes it", ThreadSummaryID).
 				WithHint("Execute the directive of that id, with the text to sum up as transcript_content.")
 		}

@@ -106,16 +106,18 @@ func (e *Executor) Named(id string) (*Tool, bool) {
 // Find is the tool that an id means now: that of an item, or the built-in one where
 // no space has an item of the id.
 func (e *Executor) Find(r *resolve.Resolver, id string) (*Tool, error) {
-	found, err := r.Find(item.Tool, id)
-	if errors.As(err, new(*resolve.NotFoundError)) {
-		if t, known := e.Named(id); known {
-			return t, nil
-		}
-	}
+	found, err := r.Look(item.Tool, id)
 	if err != nil {
 		return nil, err
 	}
-	return e.Of(found)
+	if found != nil {
+		return e.Of(found)
+	}
+	if t, known := e.Named(id); known {
+		return t, nil
+	}
+	_, err = r.Find(item.Tool, id) // says which ids look alike
+	return nil, err
 }
 
 // Of is the tool of an item. The item and all that it needs to run are verified. The

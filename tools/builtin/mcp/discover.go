@@ -156,12 +156,12 @@ func (w writer) write(t mcpclient.Tool, done *DiscoveredTool) error {
 		done.State, done.Reason = Left, err.Error()
 		return nil //nolint:nilerr // it is told beside the others
 	}
-	there, err := w.source.Resolver.In(w.space).Find(item.Tool, done.ItemID)
-	switch _, missing := errors.AsType[*resolve.NotFoundError](err); {
-	case missing:
-		return w.put(made, done, New)
+	there, err := w.source.Resolver.In(w.space).Look(item.Tool, done.ItemID)
+	switch {
 	case err != nil:
 		return err
+	case there == nil:
+		return w.put(made, done, New)
 	case !w.isOurs(there):
 		done.State, done.Path, done.Reason = Kept, there.Path, "another item has this id"
 		return nil

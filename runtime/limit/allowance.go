@@ -65,6 +65,19 @@ func (e *ContextFullError) Error() string {
 	return fmt.Sprintf("context window is full: about %d of %d tokens are used", e.Tokens, e.Window)
 }
 
+// unpaidError is the spend limit where what the next call can cost has reached it. It is
+// worded when it is read: [thread.LimitError.Chain] is known later.
+type unpaidError struct {
+	over        *thread.LimitError
+	worst, left thread.Micros
+}
+
+func (e *unpaidError) Error() string {
+	return fmt.Sprintf("%v: the next call was not made, as it could cost up to %s, and %s are left", e.over, e.worst, e.left)
+}
+
+func (e *unpaidError) Unwrap() error { return e.over }
+
 // Allowance is the largest number of output tokens the call may be given.
 //
 // It never lets the call cost more than what is left: every token that can be
@@ -100,8 +113,7 @@ func Allowance(in AllowanceInput) (int, error) {
 	inMoney := affordable(in)
 	if inMoney < least {
 		worst := worstCost(in, least)
-		return 0, fmt.Errorf("%w: the next call was not made, as it could cost up to %s, and %s are left",
-			spendExceeded(in.Limits.Spend-in.Left+worst, in.Limits.Spend), worst, max(0, in.Left))
+		return 0, &unpaidError{spendExceeded(in.Limits.Spend-in.Left+worst, in.Limits.Spend), worst, max(0, in.Left)}
 	}
 	return int(min(wanted, inWindow, inTokens, inMoney)), nil
 }

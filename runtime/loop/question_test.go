@@ -404,12 +404,14 @@ func TestClockStandsStill(t *testing.T) {
 	}
 }
 
-// chained is a thread that has the rest of a chain's limits: three turns were used before.
+// chained is a thread that has the rest of a chain's limits: three turns and a cent were
+// used before.
 func (h *house) chained(limits func(*thread.Limits)) thread.ID {
 	h.t.Helper()
 	var whole thread.Limits
 	id := h.register(job{limits: limits, meta: func(m *thread.Meta) { whole = m.Limits }})
 	whole.Turns += 3
+	whole.Spend += 10_000
 	h.continues(id, thread.Continuation{Whole: &whole}, handedOn()...)
 	return id
 }
@@ -432,6 +434,14 @@ func TestLimitOfAChain(t *testing.T) {
 		t.Errorf("events %+v", got)
 	}
 
+	h = newHouse(t)
+	h.script(script)
+	rec = h.end(t.Context(), h.chained(func(l *thread.Limits) { l.Spend = 100 }))
+	const unpaid = "/$0.0101); the threads that this one continues have used $0.0100 of it: the next call was not made, as it could cost up to $"
+	if p := rec.Outcome.Error; p == nil || p.Code != "spend_exceeded" || !strings.Contains(p.Message, unpaid) {
+		t.Errorf("%+v, want %s", p, unpaid)
+	}
+
 	h = asking(t)
 	h.script(script)
 	rec, asked := h.answering(h.chained(to.limits), thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 5, "spend": 2}})
@@ -439,7 +449,7 @@ func TestLimitOfAChain(t *testing.T) {
 		t.Fatalf("%s %+v, asked %+v", rec.Status, rec.Outcome.Error, asked)
 	}
 	meta, err := h.folder(rec.ThreadID).ReadMeta(h.seal())
-	if err != nil || meta.Limits.Turns != 5 || meta.Continuation.Whole.Turns != 8 || meta.Continuation.Whole.Spend != 2_000_000 {
+	if err != nil || meta.Limits.Turns != 5 || meta.Continuation.Whole.Turns != 8 || meta.Continuation.Whole.Spend != 2_010_000 {
 		t.Errorf("limits %+v, of the chain %+v, %v", meta.Limits, meta.Continuation.Whole, err)
 	}
 }

@@ -30,9 +30,7 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (*call, error) {
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
 			return nil, err
 		}
-		if c.err == nil {
-			warnOfAnswer(r, c.answer.Usage)
-		}
+		warnOfCall(r, c)
 		if again, err := c.again(ctx, r); err != nil || !again {
 			return c, err
 		}
@@ -228,9 +226,6 @@ func (r *run) take(c *call) error {
 		if err != nil {
 			return err
 		}
-	}
-	for _, w := range a.Warnings {
-		r.warn(w)
 	}
 	c.tellCutInput(r)
 	signedBy(r.model.choice.Ref(), a.Blocks)

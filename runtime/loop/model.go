@@ -98,15 +98,23 @@ func (r *run) fallBack(ctx context.Context, f *failure) (turned bool, why string
 	})
 }
 
-// warnOfAnswer tells what the thread's result alone does not say: that another model than the
-// first has answered, and that nobody knows what an answer has used.
-func warnOfAnswer(r *run, u llm.Usage) {
+// warnOfCall tells what the thread's result alone does not say: what a request was sent
+// without, which no later call says again; that another model than the first has answered;
+// and that nobody knows what an answer has used, which of one that was broken off says
+// nothing of its provider.
+func warnOfCall(r *run, c *call) {
+	for _, w := range c.answer.Warnings {
+		r.warn(w)
+	}
+	if c.err != nil || c.answer.StopReason == llm.StopFailed {
+		return
+	}
 	model := r.model.choice.Ref()
 	if r.model.instead != "" {
 		r.warn(fmt.Sprintf("%s has answered from turn %d on: %s", model, r.cost.Turns, r.model.instead))
 		r.model.instead = ""
 	}
-	if !u.Reported {
+	if !c.answer.Usage.Reported {
 		r.warn(model + " reports no usage: each call counts as the most that it can have used, in tokens and money")
 	}
 }

@@ -198,6 +198,16 @@ func TestEndings(t *testing.T) {
 				}
 			},
 		},
+		"refused for its effort, and then overloaded": {
+			script: "turns:\n  - {times: 1, error: {status: 400, type: invalid_request_error, message: This model does not support the effort parameter.}}\n" +
+				"  - {times: 1, error: {status: 529, type: overloaded_error, message: busy}}\n  - {text: done}\n",
+			job: job{effort: "low"}, state: thread.Completed, text: "done", turns: 1,
+			check: func(t *testing.T, _ *house, rec thread.Record) {
+				if want := []string{`model small does not take effort="low" and thinks as it does by itself`}; !slices.Equal(rec.Outcome.Warnings, want) {
+					t.Errorf("warnings %q, want %q", rec.Outcome.Warnings, want)
+				}
+			},
+		},
 		"both fail, each in its words": {
 			script: "turns:\n  - {match: {model: small}, error: {status: 403, type: permission_error, message: not yours}}\n" +
 				"  - error: {status: 401, type: authentication_error, message: bad key}\n",

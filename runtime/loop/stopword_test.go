@@ -85,6 +85,20 @@ func TestStopWords(t *testing.T) {
 	}
 }
 
+// TestBrokenOffUncounted: of an answer that was broken off the provider need not say what it
+// has used; that is no habit of its.
+func TestBrokenOffUncounted(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.neverWaits()
+	uncounted, _, _ := strings.Cut(endingWith("times: 1,", "half", "network_error"), `,\"usage\"`)
+	h.speak("openai", "turns:\n"+uncounted+"}\\n\\ndata: [DONE]\\n\\n\"}}\n  - text: done\n")
+	rec := h.run(job{capabilities: []string{}})
+	if rec.Status != thread.Completed || rec.Outcome.Result != "done" || rec.Cost.Turns != 2 || len(rec.Outcome.Warnings) > 0 {
+		t.Errorf("%s after %d turns: %+v", rec.Status, rec.Cost.Turns, rec.Outcome)
+	}
+}
+
 // TestNewStopWord: an answer that ends with a word nobody knows is taken, with a warning
 // and the word on record.
 func TestNewStopWord(t *testing.T) {

@@ -22,16 +22,16 @@ const maxMute = 2
 
 // cuts are the answers that the output limit has cut off.
 type cuts struct {
-	times int // in all
+	times int // in all, and not by a limit of the thread
 	mute  int // in a row, of nothing but thoughts
 	most  int // tokens that the last answer was given
 }
 
-// note looks at an answer.
-func (c *cuts) note(answered *call) {
+// note looks at an answer of a model.
+func (c *cuts) note(answered *call, choice provider.Choice) {
 	a := answered.answer
 	cut := a.StopReason == llm.StopMaxTokens
-	if cut {
+	if cut && answered.allowance >= choice.MaxOutput {
 		c.times++
 	}
 	if !cut || len(toolCalls(a)) > 0 || llm.TextOf(a.Blocks) != "" {
@@ -64,19 +64,24 @@ func (c *cuts) goOn(r *run) (*ended, error) {
 		return nil, r.say(cutMute)
 	}
 	choice := r.model.choice
-	return nil, &muteError{tokens: c.most, bounded: c.most < c.wanted(choice), longest: choice.Model.MaxOutputTokens}
+	return nil, &muteError{
+		tokens: c.most, bounded: c.most < c.wanted(choice), full: isFull(r.contextUse()), longest: choice.Model.MaxOutputTokens,
+	}
 }
 
 // muteError is the end of a thread whose model thinks for as long as an answer may be.
 type muteError struct {
 	tokens  int  // of the last answer
 	bounded bool // by limits of the thread, or by the context window
+	full    bool // the context window is
 	longest int  // that the model can give; 0: not known
 }
 
 func (e *muteError) Error() string {
 	advice := "raise max_output_tokens in agent.yaml, or ask for less effort"
 	switch {
+	case e.bounded && e.full:
+		advice = "the context window leaves no more: use a model with a larger one, or ask for less effort"
 	case e.bounded:
 		advice = "the thread's limits leave no more: raise them, or ask for less effort"
 	case e.longest > 0:

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,28 +34,33 @@ func TestMuteAnswers(t *testing.T) {
 	const (
 		mute  = "  - {reasoning: hm, stop_reason: max_tokens}\n"
 		spoke = "  - {match: {last: Think less}, text: done}\n"
-		cut   = "  - {match: {last: Think less}, times: 1, text: 'not yet ', stop_reason: max_tokens}\n"
+		long  = "  - {times: 1, reasoning: hm, stop_reason: max_tokens, usage: {input_tokens: 1000, output_tokens: 8192}}\n" +
+			"  - {reasoning: hm, stop_reason: max_tokens, usage: {input_tokens: 9300, output_tokens: 6000}}\n"
+		cut = "  - {match: {last: Think less}, times: 1, text: 'not yet ', stop_reason: max_tokens}\n"
 	)
 	for name, c := range map[string]struct {
 		script   string
 		model    string // what is known of it
+		window   int    // 0: large
 		spend    thread.Micros
 		code     string // empty: completed
 		says     string
 		allowed  []int
 		warnings string
 	}{
-		"again and again":     {mute, "max_output_tokens: 20000", 0, "output_limit", "after 20000 tokens; the model gives no more", []int{8192, 20000}, ""},
-		"no longest answer":   {mute, "input: 1", 0, "output_limit", "after 16384 tokens; raise max_output_tokens in agent.yaml", []int{8192, 16384}, ""},
-		"no money for more":   {mute, "max_output_tokens: 20000", 40_000, "output_limit", "limits leave no more", nil, ""},
-		"once":                {spoke + mute, "max_output_tokens: 20000", 0, "", "done", []int{8192, 20000}, ""},
-		"not in a row":        {cut + spoke + mute, "max_output_tokens: 20000", 0, "", "not yet done", []int{8192, 20000, 8192, 20000}, ""},
-		"texts until a limit": {"  - {text: more, stop_reason: max_tokens}\n", "max_output_tokens: 20000", 0, "turns_exceeded", "", nil, "5 answers were cut off by the output limit"},
+		"again and again":     {mute, "max_output_tokens: 20000", 0, 0, "output_limit", "after 20000 tokens; the model gives no more", []int{8192, 20000}, ""},
+		"no longest answer":   {mute, "input: 1", 0, 0, "output_limit", "after 16384 tokens; raise max_output_tokens in agent.yaml", []int{8192, 16384}, ""},
+		"no money for more":   {mute, "max_output_tokens: 20000", 0, 40_000, "output_limit", "limits leave no more", nil, ""},
+		"once":                {spoke + mute, "max_output_tokens: 20000", 0, 0, "", "done", []int{8192, 20000}, ""},
+		"not in a row":        {cut + spoke + mute, "max_output_tokens: 20000", 0, 0, "", "not yet done", []int{8192, 20000, 8192, 20000}, ""},
+		"no room for more":    {long, "max_output_tokens: 20000", 16_000, 0, "output_limit", "the context window leaves no more", nil, ""},
+		"texts, by the money": {"  - {text: more, stop_reason: max_tokens}\n", "max_output_tokens: 20000", 0, 10_000, "turns_exceeded", "", nil, ""},
+		"texts until a limit": {"  - {text: more, stop_reason: max_tokens}\n", "max_output_tokens: 20000", 0, 0, "turns_exceeded", "", nil, "5 answers were cut off by the output limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			h.provider = fmt.Sprintf("\nmodels:\n  small: {context_window: 200000, input: 1, output: 2, %s}\n", strings.TrimPrefix(c.model, "input: 1"))
+			h.provider = fmt.Sprintf("\nmodels:\n  small: {context_window: %d, input: 1, output: 2, %s}\n", cmp.Or(c.window, 200_000), strings.TrimPrefix(c.model, "input: 1"))
 			h.script("turns:\n" + c.script)
 			rec := h.run(job{capabilities: []string{}, limits: func(l *thread.Limits) {
 				l.Turns = 5

@@ -324,7 +324,7 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	if err := r.take(answered); err != nil {
 		return &ended{err: err, doing: r.doing()}
 	}
-	r.cuts.note(answered)
+	r.cuts.note(answered, r.model.choice)
 	done, err := r.act(ctx, answered.answer)
 	if err != nil {
 		return &ended{err: err, doing: r.doing()}

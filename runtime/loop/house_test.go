@@ -82,7 +82,6 @@ func newHouse(t testing.TB) *house {
 	return openHouse(t, t.TempDir(), key)
 }
 
-// openHouse is the house of a project that may be there already.
 // home is where the threads are.
 func (h *house) home() folder.Home {
 	return folder.Home{Dir: filepath.Join(h.project, ".ai", "state", "threads"), Seal: h.seal()}

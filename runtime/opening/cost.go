@@ -76,7 +76,7 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 			Code: limit.TokensExceeded,
 			Message: fmt.Sprintf("the tokens limit of %d ends the thread in turn %d of %d at the latest: each turn sends the first request of %s again",
 				limits.Tokens, last, limits.Turns, c.Text()),
-			Try: fmt.Sprintf("allow at least %d tokens, %s", thread.Sum((c.Tokens+limit.MinOutput)*min(int64(limits.Turns), comfortable)), c.saving()),
+			Try: fmt.Sprintf("allow at least %d tokens, %s", (c.Tokens+limit.MinOutput)*min(int64(limits.Turns), comfortable), c.saving()),
 		})
 	}
 	if choice == nil || choice.Unpriced() {

@@ -54,7 +54,7 @@ func TestCallIDs(t *testing.T) {
 		t.Fatal("no error")
 	}
 	ids := map[string]int{}
-	for _, part := range strings.Split(sent, `"call_`)[1:] {
+	for _, part := range strings.Split(sent, `id":"`)[1:] {
 		rest, _, _ := strings.Cut(part, `"`)
 		ids[rest]++
 	}

@@ -41,6 +41,8 @@ func caching(req llm.Request, base string) []byte {
 
 // fitting is what of each message of a request the provider at base would refuse, made
 // fit: what another vendor's model has said is given to this one after a change of model.
+// Ids that nobody refuses stay: gateways keep signatures of Google's in them, and Kimi
+// reads the names of tools in its own.
 func fitting(req llm.Request, base string) func(llm.Message) llm.Message {
 	switch {
 	case Official(base):
@@ -49,6 +51,8 @@ func fitting(req llm.Request, base string) func(llm.Message) llm.Message {
 		return wire.SentCalls(req.Messages, wire.PlainID)
 	case leadsTo(base, "googleapis.com") && wantsSignatures(req.Model):
 		return signedCalls
+	case isMistral(req.Model):
+		return wire.SentCalls(req.Messages, wire.ShortID)
 	}
 	return func(m llm.Message) llm.Message { return m }
 }
@@ -58,6 +62,14 @@ const (
 	maxChatID     = 40
 	maxResponseID = 64
 )
+
+// isMistral reports whether a model is one of Mistral's (Ministral, Mixtral, Codestral,
+// Pixtral and so on), wherever it runs: what refuses ids is their API, which gateways pass
+// on, and the template of their open models.
+func isMistral(model string) bool {
+	name := strings.ToLower(model)
+	return strings.Contains(name, "stral") || strings.Contains(name, "xtral")
+}
 
 // unsignedCall stands for the signature of a call that none of Google's models has signed.
 // Source: "Thought signatures" in Google's Gemini API guide.

@@ -49,6 +49,9 @@ func TestVendors(t *testing.T) {
 		"Claude by OpenRouter":      {openRouter, "anthropic/claude-sonnet-5", "", map[string]int{skip: 0, mark: 1, "functions.f:0": 0, long: 2}},
 		"another by OpenRouter":     {openRouter, "moonshotai/kimi-k3", "", map[string]int{mark: 0, "functions.f:0": 2}},
 		"Claude by a gateway":       {other, "anthropic/claude-sonnet-5", "", map[string]int{mark: 0, "functions.f:0": 2}},
+		"Mistral":                   {"https://api.mistral.ai/v1", "mistral-large-latest", "", map[string]int{skip: 0, "functions.f:0": 0, long: 0, `"aB3xK9mP2"`: 2, `"tool_call_id"`: 3}},
+		"Mistral by OpenRouter":     {openRouter, "mistralai/devstral-medium", "", map[string]int{"functions.f:0": 0, long: 0}},
+		"Mixtral on this machine":   {"http://127.0.0.1:8000/v1", "mlx-community/Mixtral-8x7B", "", map[string]int{"functions.f:0": 0, long: 0}},
 		"OpenAI":                    {official, "gpt-4.1", "", map[string]int{skip: 0, mark: 0, "functions.f:0": 2, long: 0, `"prompt_cache_key":"chain"`: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +60,8 @@ func TestVendors(t *testing.T) {
 			client := New(Config{BaseURL: c.base, HTTPClient: &http.Client{Transport: server}})
 			req := llm.Request{Model: c.model, MaxTokens: 9, CacheKey: "chain", Messages: []llm.Message{
 				llm.Text(llm.User, "hi"),
-				{Role: llm.Assistant, Blocks: []llm.Block{call("functions.f:0", c.signature), call(long, "")}},
-				{Role: llm.User, Blocks: []llm.Block{result("functions.f:0"), result(long)}},
+				{Role: llm.Assistant, Blocks: []llm.Block{call("functions.f:0", c.signature), call(long, ""), call("aB3xK9mP2", "")}},
+				{Role: llm.User, Blocks: []llm.Block{result("functions.f:0"), result(long), result("aB3xK9mP2")}},
 			}}
 			if _, err := client.Stream(t.Context(), req, nil); err != nil {
 				t.Fatal(err)

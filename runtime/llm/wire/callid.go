@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
@@ -72,12 +73,21 @@ func (c *callIDs) call(id string) string {
 	c.made++
 	sent := id
 	if id == "" || c.taken[id] || !c.legal(id) {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", c.made, id))
-		sent = fmt.Sprintf("call_%x", sum[:12])
+		sent = c.other(id)
 	}
 	c.taken[sent] = true
 	c.open[id] = append(c.open[id], sent)
 	return sent
+}
+
+// other is what is sent in place of an id.
+func (c *callIDs) other(id string) string {
+	for again := 0; ; again++ {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", c.made, again, id))
+		if sent := fmt.Sprintf("%x", sum)[:shortLength]; !c.taken[sent] {
+			return sent
+		}
+	}
 }
 
 // result is the id of a result: results of calls with the same id come in their order.
@@ -88,6 +98,14 @@ func (c *callIDs) result(id string) string {
 	}
 	c.open[id] = waiting[1:]
 	return waiting[0]
+}
+
+// shortLength is that of ids that every vendor takes, where they are letters and digits.
+const shortLength = 9
+
+// ShortID reports whether an id of a call is what Mistral takes: nine letters and digits.
+func ShortID(id string) bool {
+	return len(id) == shortLength && PlainID(id) && !strings.ContainsAny(id, "_-")
 }
 
 // PlainID reports whether an id of a call is what Anthropic takes: letters, digits, "_"

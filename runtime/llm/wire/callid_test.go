@@ -38,6 +38,25 @@ func idsOf(messages []llm.Message, fit func(llm.Message) llm.Message) []string {
 	return ids
 }
 
+// TestShortIDs: what is sent in place of an id every vendor takes, also of many.
+func TestShortIDs(t *testing.T) {
+	t.Parallel()
+	var messages []llm.Message
+	for range 200 {
+		messages = append(messages, calling("call_1", "abcdefgh_", ""), answering("call_1", "abcdefgh_", ""))
+	}
+	ids := idsOf(messages, SentCalls(messages, ShortID))
+	different := map[string]bool{}
+	for _, id := range ids {
+		if different[id] = true; !ShortID(id) {
+			t.Errorf("%q", id)
+		}
+	}
+	if len(ids) != 1200 || len(different) != 600 {
+		t.Errorf("%d ids, %d of them different", len(ids), len(different))
+	}
+}
+
 // TestSentCalls: ids that a vendor refuses, and those that come twice, are replaced alike
 // at a call and at its result; the others stay.
 func TestSentCalls(t *testing.T) {

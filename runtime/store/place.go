@@ -51,6 +51,7 @@ func (p *Place) Read(ctx context.Context, s News, most int) (fresh []thread.News
 			}
 		}
 		more = len(page) > most
+		fresh = fresh[:min(len(fresh), most)]
 		if len(fresh) > 0 || !more {
 			return fresh, more, nil
 		}

@@ -78,8 +78,8 @@ func TestPlace(t *testing.T) {
 				for more := true; more; {
 					var page []thread.News
 					page, more, err = p.Read(t.Context(), s, 2)
-					if err != nil {
-						t.Fatal(err)
+					if err != nil || len(page) > 2 {
+						t.Fatalf("%d at once, %v", len(page), err)
 					}
 					for _, n := range page {
 						p.Pass(n)

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,8 +26,12 @@ func (s messages) Post(ctx context.Context, m thread.Message, bound store.NoteBo
 		if err := canRead(rec, m); err != nil {
 			return err
 		}
-		if ending, err := readsNoMore(ctx, tx, rec.ThreadID, rec.Run); ending || err != nil {
-			return errors.Join(err, &store.UnreadableError{Thread: rec.ThreadID, State: rec.Status, Ending: true})
+		ending, err := readsNoMore(ctx, tx, rec.ThreadID, rec.Run)
+		if err != nil {
+			return err
+		}
+		if ending {
+			return &store.UnreadableError{Thread: rec.ThreadID, State: rec.Status, Ending: true}
 		}
 		turn, err := noteTurn(ctx, tx, m, bound)
 		if err != nil {

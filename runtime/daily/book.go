@@ -3,8 +3,8 @@
 //
 // The book is a database in the user space that all processes share. A root is
 // entered with its whole budget before it can spend anything, and counts so on each
-// day on which it is open. When its money is settled, it counts with what its tree
-// has come to on the day of that. So what is spent on a day is never more than what
+// day on which it is open: until its money is settled, and nothing of it is to be tried
+// again. Then it counts with what its tree has come to on the day of that. So what is spent on a day is never more than what
 // counts on it, whichever process dies when. A day begins at midnight, local time.
 package daily
 

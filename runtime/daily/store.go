@@ -120,8 +120,29 @@ func (r *runner) Settle(ctx context.Context, at time.Time) error {
 	if _, err := s.Exposure(ctx, id); errors.Is(err, store.ErrNoBudget) { // it died between the book and the ledger
 		return s.Book.Remove(ctx, Entry{Project: s.Project, ThreadID: id})
 	}
+	if rec, err := s.Get(ctx, id); err == nil && !rec.Status.Terminal() {
+		return nil // its end says whether it is tried again, see Apply
+	}
 	s.update(ctx, id)
 	return nil
+}
+
+// Apply implements [store.Runner].
+func (r *runner) Apply(ctx context.Context, c store.Change) (thread.Record, error) {
+	rec, err := r.Runner.Apply(ctx, c)
+	if err == nil && c.Outcome() != nil {
+		r.store.update(ctx, r.id)
+	}
+	return rec, err
+}
+
+// DropRetry implements [store.Retries].
+func (s *Store) DropRetry(ctx context.Context, id thread.ID, why string, at time.Time) (bool, error) {
+	dropped, err := s.Store.DropRetry(ctx, id, why, at)
+	if dropped {
+		s.update(ctx, id)
+	}
+	return dropped, err
 }
 
 type limitKey struct{}
@@ -158,7 +179,18 @@ func (s *Store) enter(ctx context.Context, root thread.ID, amount thread.Micros)
 	if err != nil || limit == nil {
 		return err
 	}
-	entry := Entry{Project: s.Project, ThreadID: root}
+	first, err := s.entryOf(ctx, root)
+	if err != nil {
+		return err
+	}
+	if first != root {
+		others, _, err := s.sum(ctx, first, root)
+		if err != nil {
+			return err
+		}
+		amount = amount.Plus(others.Most)
+	}
+	entry := Entry{Project: s.Project, ThreadID: first}
 	err = s.Book.Enter(ctx, entry, amount, *limit)
 	if short := new(ExceededError); s.Settled == nil || !errors.As(err, &short) {
 		return err
@@ -176,7 +208,19 @@ func (s *Store) enter(ctx context.Context, root thread.ID, amount thread.Micros)
 // update brings the book up to the ledger. What fails leaves the root with more than
 // it can come to, until it is looked at again.
 func (s *Store) update(ctx context.Context, id thread.ID) {
-	_ = s.Book.Update(context.WithoutCancel(ctx), s.Project, func() (store.Exposure, error) { return s.Exposure(ctx, id) })
+	if !s.Book.made() {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	x, err := s.Exposure(ctx, id)
+	if err != nil {
+		return
+	}
+	entry, err := s.entryOf(ctx, x.Root)
+	if err != nil {
+		return
+	}
+	_ = s.Book.Update(ctx, s.Project, func() (store.Exposure, error) { return s.standing(ctx, entry) })
 }
 
 // Refresh brings the entry of a root up to the ledger, after whatever is dead below
@@ -185,7 +229,7 @@ func (s *Store) Refresh(ctx context.Context, root thread.ID) error {
 	if _, err := s.Exposure(ctx, root); errors.Is(err, store.ErrNoBudget) {
 		return s.Book.Drop(ctx, Entry{Project: s.Project, ThreadID: root})
 	}
-	return s.Book.Update(ctx, s.Project, func() (store.Exposure, error) { return s.Exposure(ctx, root) })
+	return s.Book.Update(ctx, s.Project, func() (store.Exposure, error) { return s.standing(ctx, root) })
 }
 
 // ForgetBudgets implements [store.Deletions]. An entry that a crash has left open is
@@ -199,7 +243,11 @@ func (s *Store) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time
 		if e.Project != s.Project || !slices.Contains(ids, e.ThreadID) {
 			continue
 		}
-		if err := s.Refresh(ctx, e.ThreadID); err != nil {
+		err := s.Book.Update(ctx, s.Project, func() (store.Exposure, error) {
+			x, _, err := s.sum(ctx, e.ThreadID, "") // nothing that is deleted is tried again
+			return x, err
+		})
+		if err != nil && !errors.Is(err, store.ErrNoBudget) {
 			return err
 		}
 	}

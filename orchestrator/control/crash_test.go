@@ -466,7 +466,7 @@ func TestLateSettlerHoldsNothing(t *testing.T) {
 	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 	<-s.puppet(id).gone
 	late, own, looked := s.controller(), thread.NewRun(), 0
-	late.Threads.Sweeper.NewRun = func() thread.Run { return own }
+	late.Threads.Sweeper.NewRun = func() (thread.Run, func()) { return own, func() {} }
 	late.Threads.Finisher.Store = &takenStore{Store: s.c.Threads.Store, before: dead, after: func() {
 		looked++
 		if _, err := os.Lstat(s.folder(id).Lock(own)); !errors.Is(err, fs.ErrNotExist) {

@@ -127,7 +127,7 @@ func TestSecretsOfTheCaller(t *testing.T) {
 // workerless is a fleet of which nobody takes what is queued.
 type workerless struct{ threads.Fleet }
 
-func (workerless) NewRun() thread.Run                         { return thread.NewRun() }
+func (workerless) NewRun() (thread.Run, func())               { return thread.NewRun(), func() {} }
 func (workerless) Room(context.Context) (func(), bool)        { return nil, false }
 func (workerless) Providers(context.Context) ([]string, bool) { return nil, false }
 func (workerless) NoWorker(_ context.Context, rec thread.Record) string {

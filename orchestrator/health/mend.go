@@ -205,7 +205,9 @@ func (r *reconciling) correct(ctx context.Context, id thread.ID) (bool, error) {
 	}
 	run := rec.Run
 	if !rec.Status.Terminal() {
-		run = t.NewRun()
+		var done func()
+		run, done = t.NewRun()
+		defer done()
 	}
 	if held, err := t.Life.Held(life.Key{Thread: id}); held || err != nil {
 		return false, err // somebody starts or ends it

@@ -29,7 +29,8 @@ type Sweeper struct {
 	Finisher *finish.Finisher
 	Log      zerolog.Logger
 	Life     life.Life
-	NewRun   func() thread.Run // of a thread that is settled
+	// NewRun makes the run of a thread that is settled. Done is called when its life was claimed.
+	NewRun func() (run thread.Run, done func())
 	// StopChildren stops the live descendants of a thread that died, by the
 	// policy of the project, and returns those it stopped; nil keeps them running.
 	StopChildren func(ctx context.Context, id thread.ID) ([]thread.ID, error)
@@ -262,7 +263,9 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 // settle ends a thread that was found dead, by a run of its own. A second caller finds
 // that the thread has that run, or is settled.
 func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.Thread, report *Report) (thread.Record, error) {
-	id, run := dead.ThreadID, s.NewRun()
+	id := dead.ThreadID
+	run, done := s.NewRun()
+	defer done()
 	if err := left.Prepare(); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}

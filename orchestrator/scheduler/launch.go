@@ -104,7 +104,9 @@ func (c *Call) makeReady(
 // Register registers a thread with a run of its own, whose life it takes before the row
 // is there; hold is nil when a request key names a thread that there was.
 func (c *Scheduler) Register(ctx context.Context, n store.NewThread) (rec thread.Record, hold life.Hold, err error) {
-	n.Run = c.Threads.NewRun()
+	var done func()
+	n.Run, done = c.Threads.NewRun()
+	defer done()
 	var claimed claim
 	rec, created, err := store.Register(ctx, c.Threads.Store, n, func(id thread.ID) (err error) {
 		claimed.giveUp()

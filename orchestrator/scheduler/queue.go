@@ -157,7 +157,8 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 // and with the life of that; it is nil when there is none. Several may have claimed a
 // life of one thread; the store decides which run it has.
 func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, err error) {
-	run := d.Threads.NewRun()
+	run, done := d.Threads.NewRun()
+	defer done()
 	var taken claim
 	rec, admitted, err := store.Admit(ctx, d.Threads.Store, d.slots, d.Threads.Now(), run, func(r thread.Record) (err error) {
 		if !d.canRun(r) || !d.accepts(ctx, r) {

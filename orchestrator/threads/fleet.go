@@ -9,8 +9,9 @@ import (
 
 // Fleet is what a process knows of the workers that share its store.
 type Fleet interface {
-	// NewRun makes a run that names the lease by which it lives.
-	NewRun() thread.Run
+	// NewRun makes a run that names the lease by which it lives. Done is called when its life
+	// is claimed, or will not be: a lease that no life is claimed by is another run's.
+	NewRun() (run thread.Run, done func())
 	// Room reports whether this process may give a thread a slot now: a worker while it has
 	// one free, any other process while no worker takes threads of the project. Done is
 	// called when the thread has it.

@@ -60,8 +60,8 @@ type Threads struct {
 	Deps
 	Finisher *finish.Finisher
 	Sweeper  *recovery.Sweeper
-	// NewRun makes the run of a thread that this process starts or settles.
-	NewRun func() thread.Run
+	// NewRun makes the run of a thread that this process starts or settles, see [Fleet.NewRun].
+	NewRun func() (run thread.Run, done func())
 
 	children  *children
 	described fileCache[Described]
@@ -71,7 +71,7 @@ type Threads struct {
 
 // New returns the threads of a project.
 func New(d Deps) *Threads {
-	t := &Threads{Deps: d, NewRun: thread.NewRun}
+	t := &Threads{Deps: d, NewRun: func() (thread.Run, func()) { return thread.NewRun(), func() {} }}
 	if d.Fleet != nil {
 		t.NewRun = d.Fleet.NewRun
 	}

@@ -38,9 +38,9 @@ const guestWithin = 5 * time.Second
 
 // NewRun implements [threads.Fleet]. A process that cannot get a lease cannot write what the
 // run is for either; it goes on without, and meets that there.
-func (g *Guest) NewRun() thread.Run {
+func (g *Guest) NewRun() (run thread.Run, done func()) {
 	if g.Under != "" {
-		return g.Under.NewRun()
+		return g.Under.NewRun(), func() {}
 	}
 	ctx, stop := context.WithTimeout(context.Background(), guestWithin)
 	defer stop()
@@ -48,7 +48,8 @@ func (g *Guest) NewRun() thread.Run {
 	if err != nil {
 		g.Log.Warn().Err(err).Msg("this process has no lease in the fleet")
 	}
-	return own.NewRun()
+	run = own.NewRun()
+	return run, func() { g.Back(run) }
 }
 
 // Own is the incarnation of the worker whose thread this process runs.

@@ -102,30 +102,40 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestGuest: each run that a guest has at the same time lives by a lease of its own, which is
-// used again when nobody has the run any more; below a worker all live by the worker's.
+// TestGuest: each run of a guest lives by a lease of its own. One by which no life was claimed is
+// used again, and any other ends with the last life; below a worker all live by the worker's.
 func TestGuest(t *testing.T) {
 	t.Parallel()
 	var passed atomic.Int64
 	f, ctx := newFleet(newPool(t), &passed), t.Context()
 	g := newGuest(f, "host/1")
 	defer g.Close()
-	first, second := g.NewRun(), g.NewRun()
+	first, unclaimed := g.NewRun()
+	second, claimed := g.NewRun()
 	if first.Incarnation() == second.Incarnation() {
 		t.Errorf("two runs live by %s", first.Incarnation())
 	}
 	wantAlive(t, f, first, true)
-	g.Back(first)
-	if again := g.NewRun(); again.Incarnation() != first.Incarnation() || again == first {
+	unclaimed()
+	again, unclaimed := g.NewRun()
+	if again.Incarnation() != first.Incarnation() || again == first {
 		t.Errorf("after run %s comes %s", first, again)
 	}
-	g.Back(first)
+	g.Take(second)
+	claimed()
+	g.Take(second) // the lock of its life was taken away, and is made anew
+	g.Back(second)
+	wantAlive(t, f, second, true)
+	g.Back(second)
+	awaitOver(t, f, second)
+	unclaimed()
 	passed.Store(int64(time.Hour)) // it was suspended
-	if next := g.NewRun(); next.Incarnation() == first.Incarnation() {
+	next, _ := g.NewRun()
+	if next.Incarnation() == first.Incarnation() {
 		t.Errorf("after its lease was lost it goes on with %s", next)
 	}
-	done, room := g.Room(ctx)
-	if done(); !room {
+	left, room := g.Room(ctx)
+	if left(); !room {
 		t.Error("without a worker it has no room")
 	}
 	if _, err := f.Join(ctx, fleet.Worker{Name: "w", Slots: 1, Projects: []string{"p"}}); err != nil {
@@ -136,13 +146,13 @@ func TestGuest(t *testing.T) {
 	}
 	g.Close()
 	wantAlive(t, f, first, false)
-	wantAlive(t, f, second, false)
+	wantAlive(t, f, next, false)
 
 	by := first.Incarnation()
 	under := &Guest{Under: by, Fleet: func(context.Context) (*fleet.Fleet, error) {
 		return nil, errors.New("nobody is asked")
 	}}
-	if run := under.NewRun(); run.Incarnation() != by || under.Own() != by || under.Inherit(ctx, run) != nil {
+	if run, _ := under.NewRun(); run.Incarnation() != by || under.Own() != by || under.Inherit(ctx, run) != nil {
 		t.Errorf("below worker %s it makes run %s", by, run)
 	}
 }
@@ -156,8 +166,19 @@ func newGuest(f *fleet.Fleet, name string) *Guest {
 
 func wantAlive(t *testing.T, f *fleet.Fleet, run thread.Run, want bool) {
 	t.Helper()
-	if alive, err := f.Alive(t.Context(), run.Incarnation()); alive != want || err != nil {
+	if alive, err := f.Alive(t.Context(), run.Incarnation(), ""); alive != want || err != nil {
 		t.Errorf("run %s is alive: %t, %v; want %t", run, alive, err, want)
+	}
+}
+
+// awaitOver waits until the lease of a run has ended.
+func awaitOver(t *testing.T, f *fleet.Fleet, run thread.Run) {
+	t.Helper()
+	for alive := true; alive; {
+		var err error
+		if alive, err = f.Alive(t.Context(), run.Incarnation(), ""); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -169,25 +190,27 @@ func TestLeaseOfAProcess(t *testing.T) {
 	var passed atomic.Int64
 	f, ctx := newFleet(newPool(t), &passed), t.Context()
 	starter, process := newGuest(f, "host/1"), newGuest(f, "host/2")
-	run, died := starter.NewRun(), starter.NewRun()
+	give := func(ended chan struct{}) thread.Run {
+		run, claimed := starter.NewRun()
+		starter.Take(run)
+		claimed()
+		starter.Give(run, ended)
+		starter.Take(run) // whoever writes its last files
+		starter.Back(run)
+		return run
+	}
 	ended := make(chan struct{})
-	starter.Take(run)
-	starter.Give(run, nil)
-	starter.Give(died, ended)
-	if next := starter.NewRun(); next.Incarnation() == run.Incarnation() {
+	run, died := give(nil), give(ended)
+	if next, _ := starter.NewRun(); next.Incarnation() == run.Incarnation() {
 		t.Errorf("run %s lives by the lease of process %s", next, run)
 	}
+	wantAlive(t, f, died, true)
 	close(ended)
-	for alive := true; alive; {
-		var err error
-		if alive, err = f.Alive(ctx, died.Incarnation()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	awaitOver(t, f, died)
 	starter.Close()
 	wantAlive(t, f, run, true)
 	for machine, want := range map[string]bool{"m": false, "n": true} {
-		if alive, err := f.AliveElsewhere(ctx, run.Incarnation(), machine); alive != want || err != nil {
+		if alive, err := f.Alive(ctx, run.Incarnation(), machine); alive != want || err != nil {
 			t.Errorf("on machine %s it is alive: %t, %v", machine, alive, err)
 		}
 	}

@@ -14,21 +14,16 @@ import (
 // keptLease is the lease of a run outside of any worker. The starter of a thread takes it with
 // the run, and the thread's process renews it as long as it lives, whatever becomes of the
 // starter. As long as both are there both renew it: a process that starts slowly is not dead.
-// One that was not given to a process is used for the next run.
+// One by which no life was claimed is used for the next run; that of any other ends with it, as
+// a row can go on naming the run.
 type keptLease struct {
 	*fleet.Lease
 
-	stop  context.CancelFunc // of its renewal
-	state leaseState
+	stop    context.CancelFunc // of its renewal
+	users   int                // of this process: who made the run, and the lives that it has claimed
+	claimed bool               // a life was, by the run
+	given   bool               // to the process of a thread
 }
-
-type leaseState int
-
-const (
-	leaseFree  leaseState = iota
-	leaseTaken            // by a run of this process
-	leaseGiven            // to the process of a thread
-)
 
 var _ life.Leases = (*Guest)(nil)
 
@@ -57,12 +52,11 @@ func (g *Guest) free() (own thread.Incarnation, found bool) {
 	defer g.mu.Unlock()
 	for own, l := range g.leases {
 		switch {
-		case l.state != leaseFree:
+		case l.users > 0 || l.given:
 		case !l.Holds():
-			delete(g.leases, own)
-			g.kept.Go(func() { g.forget(l) })
+			g.drop(l)
 		default:
-			l.state = leaseTaken
+			l.users = 1
 			return own, true
 		}
 	}
@@ -77,7 +71,7 @@ func (g *Guest) keep(lease *fleet.Lease, lost func(error)) {
 	if g.leases == nil {
 		g.leases = map[thread.Incarnation]*keptLease{}
 	}
-	g.leases[lease.Incarnation] = &keptLease{Lease: lease, stop: stop, state: leaseTaken}
+	g.leases[lease.Incarnation] = &keptLease{Lease: lease, stop: stop, users: 1}
 	g.kept.Go(func() {
 		if err := lease.Keep(keeping); err != nil && keeping.Err() == nil {
 			lost(err)
@@ -113,18 +107,22 @@ func (g *Guest) of(run thread.Run, do func(*keptLease)) {
 
 // Take implements [life.Leases].
 func (g *Guest) Take(run thread.Run) {
-	g.of(run, func(l *keptLease) { l.state = leaseTaken })
+	g.of(run, func(l *keptLease) { l.users, l.claimed = l.users+1, true })
 }
 
 // Back implements [life.Leases].
 func (g *Guest) Back(run thread.Run) {
-	g.of(run, func(l *keptLease) { l.state = leaseFree })
+	g.of(run, func(l *keptLease) {
+		if l.users--; l.users == 0 && l.claimed && !l.given {
+			g.drop(l)
+		}
+	})
 }
 
 // Give implements [life.Leases].
 func (g *Guest) Give(run thread.Run, ended <-chan struct{}) {
 	g.of(run, func(l *keptLease) {
-		l.state = leaseGiven
+		l.users, l.given = l.users-1, true
 		keeping, closed := context.WithCancel(context.Background())
 		stop := l.stop
 		l.stop = func() { stop(); closed() }
@@ -136,6 +134,12 @@ func (g *Guest) Give(run thread.Run, ended <-chan struct{}) {
 			}
 		})
 	})
+}
+
+// drop is forget for a caller that has the guest's lock, and does not wait.
+func (g *Guest) drop(l *keptLease) {
+	delete(g.leases, l.Incarnation)
+	g.kept.Go(func() { g.forget(l) })
 }
 
 // forget ends a lease that nobody lives by any more.
@@ -170,7 +174,7 @@ func (g *Guest) Close() {
 	var ending sync.WaitGroup
 	for _, l := range leases {
 		end := l.Leave // else it runs out
-		if l.state == leaseGiven {
+		if l.given {
 			end = l.Renew
 		}
 		ending.Go(func() { _ = end(ctx) })

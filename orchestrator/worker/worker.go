@@ -88,7 +88,7 @@ func (w *Worker) Own() thread.Incarnation {
 }
 
 // NewRun implements [threads.Fleet].
-func (w *Worker) NewRun() thread.Run { return w.Own().NewRun() }
+func (w *Worker) NewRun() (run thread.Run, done func()) { return w.Own().NewRun(), func() {} }
 
 // Room implements [threads.Fleet]. The slots are counted in the rows: a thread that hands
 // over, or only waits, is counted as the queue counts it.

@@ -183,7 +183,7 @@ func (s *stay) wantJoined() {
 	if before == nil {
 		return
 	}
-	alive, err := s.worker.Fleet.Alive(context.Background(), before.Incarnation)
+	alive, err := s.worker.Fleet.Alive(context.Background(), before.Incarnation, "")
 	if alive || err != nil || before.Incarnation == s.lease.Incarnation {
 		s.Fatalf("after it has joined anew the lease before is alive: %t, %v", alive, err)
 	}

@@ -34,7 +34,7 @@ type Leased struct {
 type Leases interface {
 	// Take says that a run is claimed.
 	Take(thread.Run)
-	// Back says that nobody has a run any more.
+	// Back says that one who had a run has let it go.
 	Back(thread.Run)
 	// Give says that a process has the run from now on, which renews the lease itself.
 	Give(run thread.Run, ended <-chan struct{})

@@ -43,7 +43,7 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 		if err != nil {
 			return false, err
 		}
-		return f.AliveElsewhere(ctx, i, locksOf(p))
+		return f.Alive(ctx, i, locksOf(p))
 	}}
 	if p.guest != nil {
 		leased.Leases = p.guest

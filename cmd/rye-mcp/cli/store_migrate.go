@@ -246,7 +246,7 @@ func retire(ctx context.Context, p *project, moved string) (kept string, err err
 		if err != nil {
 			return "", err
 		}
-		kept, err := server.RetireTo(ctx, p.state.site.project, moved)
+		kept, err := server.Retire(ctx, p.state.site.project, moved)
 		return "schema " + kept, p.state.site.fault(err)
 	}
 	dir := p.state.Home().Dir

@@ -159,14 +159,9 @@ func (s *Server) inspectProject(ctx context.Context, name string, in *Inspection
 
 // Retire takes a project out of use: its schema is kept under another name, which is
 // returned, and the name of the project is free. Without such a project it returns an empty
-// name.
-func (s *Server) Retire(ctx context.Context, name string) (kept string, err error) {
-	return s.RetireTo(ctx, name, "")
-}
-
-// RetireTo is Retire for threads that were moved elsewhere: who would make the project anew
-// is told where they are. Empty: they are nowhere else.
-func (s *Server) RetireTo(ctx context.Context, name, to string) (kept string, err error) {
+// name. To is where the threads are now, which is told to who would make the project anew;
+// empty: they are nowhere else.
+func (s *Server) Retire(ctx context.Context, name, to string) (kept string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {

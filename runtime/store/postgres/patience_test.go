@@ -72,7 +72,7 @@ func TestMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, server, "example.org/team/work")
-	if _, err := server.RetireTo(t.Context(), "example.org/team/work", from); err != nil {
+	if _, err := server.Retire(t.Context(), "example.org/team/work", from); err != nil {
 		t.Fatal(err)
 	}
 	refusedMoved(t, server)

@@ -167,22 +167,13 @@ func (f *Fleet) holderOf(ctx context.Context, name string) error {
 }
 
 // Alive reports whether the lease of an incarnation has not run out. One that the fleet does
-// not know has none.
-func (f *Fleet) Alive(ctx context.Context, i thread.Incarnation) (alive bool, err error) {
-	err = f.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM rye.workers WHERE incarnation = $1 AND lease_until > clock_timestamp())`,
-		string(i)).Scan(&alive)
-	if err != nil {
-		return false, fmt.Errorf("look at the lease of a worker: %w", err)
-	}
-	return alive, nil
-}
-
-// AliveElsewhere is Alive, but for the lease of a run of a machine: of those its locks say all.
-func (f *Fleet) AliveElsewhere(ctx context.Context, i thread.Incarnation, machine string) (alive bool, err error) {
+// not know has none. It is false for that of a run of this machine (empty: none): of those the
+// locks here say all.
+func (f *Fleet) Alive(ctx context.Context, i thread.Incarnation, here string) (alive bool, err error) {
 	err = f.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM rye.workers
-	WHERE incarnation = $1 AND lease_until > clock_timestamp() AND (slots > 0 OR machine = '' OR machine <> $2))`, string(i), machine).Scan(&alive)
+	WHERE incarnation = $1 AND lease_until > clock_timestamp() AND (slots > 0 OR machine = '' OR machine <> $2))`, string(i), here).Scan(&alive)
 	if err != nil {
-		return false, fmt.Errorf("look at the lease of a run: %w", err)
+		return false, fmt.Errorf("look at a lease: %w", err)
 	}
 	return alive, nil
 }

@@ -113,7 +113,7 @@ func TestLeases(t *testing.T) {
 			"": func(t *rapid.T) {
 				served := false
 				for _, l := range leases {
-					got, err := f.Alive(ctx, l.Incarnation)
+					got, err := f.Alive(ctx, l.Incarnation, "")
 					if err != nil || got != alive(l) {
 						t.Fatalf("%s is alive: %t, %v; want %t", l.Name, got, err, alive(l))
 					}
@@ -150,7 +150,7 @@ func TestNameTaken(t *testing.T) {
 	if err := first.Renew(ctx); !errors.Is(err, fleet.ErrLost) || !lost(first) {
 		t.Errorf("the first renews: %v", err)
 	}
-	if alive, err := f.Alive(ctx, first.Incarnation); alive || err != nil {
+	if alive, err := f.Alive(ctx, first.Incarnation, ""); alive || err != nil {
 		t.Errorf("the first is alive: %v", err)
 	}
 	if err := second.Renew(ctx); err != nil {
@@ -171,7 +171,7 @@ func TestDrain(t *testing.T) {
 	if err := l.Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	alive, err := f.Alive(ctx, l.Incarnation)
+	alive, err := f.Alive(ctx, l.Incarnation, "")
 	served, err2 := f.Serves(ctx, "p")
 	if !alive || served || err != nil || err2 != nil {
 		t.Errorf("alive %t, %v; serves %t, %v", alive, err, served, err2)
@@ -216,7 +216,7 @@ func TestUnreachable(t *testing.T) {
 	if err := l.Keep(ctx); !errors.Is(err, fleet.ErrLost) || !lost(l) {
 		t.Errorf("after two thirds: %v", err)
 	}
-	if alive, err := w.fleet().Alive(ctx, l.Incarnation); !alive || err != nil {
+	if alive, err := w.fleet().Alive(ctx, l.Incarnation, ""); !alive || err != nil {
 		t.Errorf("others see it alive until it has run out: %t, %v", alive, err)
 	}
 }
@@ -243,7 +243,7 @@ func TestClockJumps(t *testing.T) {
 	}
 	wantAlive := func(l *fleet.Lease, want bool) {
 		t.Helper()
-		if got, err := f.Alive(ctx, l.Incarnation); got != want || err != nil {
+		if got, err := f.Alive(ctx, l.Incarnation, ""); got != want || err != nil {
 			t.Errorf("%s is alive: %t, %v; want %t", l.Name, got, err, want)
 		}
 	}

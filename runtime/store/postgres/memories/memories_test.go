@@ -196,7 +196,7 @@ func TestAnotherHistory(t *testing.T) {
 	if got := listed(); got != "Old," {
 		t.Fatalf("at first there is %q", got)
 	}
-	_, err = server.Retire(t.Context(), "example.org/team/work")
+	_, err = server.Retire(t.Context(), "example.org/team/work", "")
 	must(t, err)
 	now = nil
 	if got := listed(); got != "" {

@@ -105,6 +105,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 			}
 		}, ErrTimeout},
 	} {
+		st.server.away.last.Store(nil) // each is the first that meets it
 		err := d.Write(t.Context(), sqlstore.Durable, tt.f)
 		if fault, ok := errors.AsType[*Error](err); !ok || !errors.Is(fault.Fact, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)

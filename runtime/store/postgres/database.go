@@ -171,39 +171,45 @@ func (s *Store) settled(ctx context.Context, err error) error {
 // again runs f, which may be run again, until it succeeds or fails with what another
 // attempt cannot mend, and no longer than a call may take.
 func (s *Store) again(ctx context.Context, f func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
+	defer cancel()
+	return s.attempts(ctx, bounded, func() error { return f(bounded) })
+}
+
+// Again is what the calls of a store do, for users of Pool: it runs f, which may be run again,
+// until it succeeds. No attempt begins when the time of a call is over; f bounds each.
+func (s *Store) Again(ctx context.Context, f func(context.Context) error) error {
+	patience, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
+	defer cancel()
+	return s.attempts(ctx, patience, func() error { return f(ctx) })
+}
+
+// attempts makes attempts of a call as long as it has patience, and none while the server is
+// known to be away.
+func (s *Store) attempts(ctx, patience context.Context, attempt func() error) error {
 	if s.closed.Load() {
 		return ErrClosed
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
-	defer cancel()
+	if err := s.server.away.recently(); err != nil {
+		return err
+	}
 	var (
 		wait   backoff
 		before error // of the attempt before
 	)
 	for {
-		err := f(bounded)
-		if before != nil && bounded.Err() != nil && errors.Is(factOf(err), ErrTimeout) {
+		err := attempt()
+		if before != nil && patience.Err() != nil && errors.Is(factOf(err), ErrTimeout) {
 			err = before // which says more than that the time is over
 		}
-		if err == nil || ctx.Err() != nil || !s.mayTryAgain(ctx, err, wait.attempts) || wait.next(bounded) != nil {
-			return s.explained(ctx, err)
+		if err == nil || ctx.Err() != nil || !s.mayTryAgain(ctx, err, wait.attempts) || wait.next(patience) != nil {
+			err = s.explained(ctx, err)
+			if !s.server.opts.Patient {
+				s.server.away.note(ctx, err)
+			}
+			return err
 		}
 		before = err
-	}
-}
-
-// Again runs f, which may be run again, as the calls of a store are: once the server is away, or
-// others are in the way, until it succeeds. No attempt begins when the time of a call is over.
-// It is for users of Pool.
-func (s *Store) Again(ctx context.Context, f func(context.Context) error) error {
-	patience, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
-	defer cancel()
-	var wait backoff
-	for {
-		err := f(ctx)
-		if err == nil || ctx.Err() != nil || !s.mayTryAgain(ctx, err, wait.attempts) || wait.next(patience) != nil {
-			return s.explained(ctx, err)
-		}
 	}
 }
 

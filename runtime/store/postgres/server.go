@@ -35,6 +35,7 @@ type Server struct {
 
 	sessions link.Sessions
 	clock    serverClock
+	away     away
 }
 
 // fleetSchema has what all projects share.

@@ -56,8 +56,7 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	fit := wire.SentCalls(req.Messages, wire.PlainID)
-	history, ends, err := c.history.Encode(req.Messages, func(m llm.Message) ([]byte, error) { return encodeMessage(fit(m)) })
+	history, ends, err := c.history.Encode(req.Messages, wire.PlainID, encodeMessage)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}

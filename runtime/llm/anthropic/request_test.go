@@ -23,7 +23,7 @@ func encoded(t interface{ Fatal(...any) }, req llm.Request) string {
 		t.Fatal(err)
 	}
 	var history wire.History
-	text, ends, err := history.Encode(req.Messages, encodeMessage)
+	text, ends, err := history.Encode(req.Messages, nil, encodeMessage)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,11 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	fit := fitting(req, base)
-	history, _, err := c.history.Encode(req.Messages, func(m llm.Message) ([]byte, error) { return encodeMessage(fit(m)) })
+	encodeFit := encodeMessage
+	if wantsSignatures(req.Model, base) {
+		encodeFit = func(m llm.Message) ([]byte, error) { return encodeMessage(signedCalls(m)) }
+	}
+	history, _, err := c.history.Encode(req.Messages, takenIDs(req, base), encodeFit)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}

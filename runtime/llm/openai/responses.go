@@ -51,8 +51,7 @@ func (c *responses) Stream(ctx context.Context, req llm.Request, sink func(llm.D
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	fit := wire.SentCalls(req.Messages, func(id string) bool { return len(id) <= maxResponseID })
-	history, _, err := c.history.Encode(req.Messages, func(m llm.Message) ([]byte, error) { return encodeItems(fit(m)) })
+	history, _, err := c.history.Encode(req.Messages, func(id string) bool { return len(id) <= maxResponseID }, encodeItems)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}

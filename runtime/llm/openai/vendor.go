@@ -39,22 +39,19 @@ func caching(req llm.Request, base string) []byte {
 	return nil
 }
 
-// fitting is what of each message of a request the provider at base would refuse, made
-// fit: what another vendor's model has said is given to this one after a change of model.
-// Ids that nobody refuses stay: gateways keep signatures of Google's in them, and Kimi
-// reads the names of tools in its own.
-func fitting(req llm.Request, base string) func(llm.Message) llm.Message {
+// takenIDs are the ids of calls that the provider at base takes; nil: all. After a change of
+// model some are another vendor's. Ids that nobody refuses stay: gateways keep signatures of
+// Google's in them, and Kimi reads the names of tools in its own.
+func takenIDs(req llm.Request, base string) func(id string) bool {
 	switch {
 	case Official(base):
-		return wire.SentCalls(req.Messages, func(id string) bool { return len(id) <= maxChatID })
+		return func(id string) bool { return len(id) <= maxChatID }
 	case routesToClaude(req, base):
-		return wire.SentCalls(req.Messages, wire.PlainID)
-	case leadsTo(base, "googleapis.com") && wantsSignatures(req.Model):
-		return signedCalls
+		return wire.PlainID
 	case isMistral(req.Model):
-		return wire.SentCalls(req.Messages, wire.ShortID)
+		return wire.ShortID
 	}
-	return func(m llm.Message) llm.Message { return m }
+	return nil
 }
 
 // Lengths of ids of calls that OpenAI takes.
@@ -75,11 +72,11 @@ func isMistral(model string) bool {
 // Source: "Thought signatures" in Google's Gemini API guide.
 const unsignedCall = "skip_thought_signature_validator"
 
-// wantsSignatures reports whether a model of Google's refuses calls without a signature, as
-// Gemini does from version 3 on.
-func wantsSignatures(model string) bool {
+// wantsSignatures reports whether a model at base refuses calls without a signature, as
+// Google's Gemini does from version 3 on.
+func wantsSignatures(model, base string) bool {
 	_, version, found := strings.Cut(strings.ToLower(model), "gemini-")
-	return found && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
+	return found && leadsTo(base, "googleapis.com") && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
 }
 
 // signedCalls is a message with a signature at the first of its calls, where Google's

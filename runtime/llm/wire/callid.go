@@ -9,50 +9,30 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
 
-// SentCalls says how each of some messages is sent to a vendor that refuses ids of calls
-// that are not legal, and ids that come twice: after a change of model they are another
-// vendor's, and servers that count calls begin anew with each answer. Ids that can be sent
-// stay as they are; the others, with those of their results, become hashes of them and of
-// the call's number in the conversation, so that a message that was sent is sent alike
-// again. Messages are recognised by the array of their blocks.
-func SentCalls(messages []llm.Message, legal func(id string) bool) func(llm.Message) llm.Message {
-	calls := callIDs{legal: legal, taken: map[string]bool{}, open: map[string][]string{}}
-	changed := map[*llm.Block][]llm.Block{}
-	for _, m := range messages {
-		if blocks, differ := calls.sent(m); differ {
-			changed[&m.Blocks[0]] = blocks
-		}
-	}
-	return func(m llm.Message) llm.Message {
-		if len(m.Blocks) == 0 {
-			return m
-		}
-		if blocks, found := changed[&m.Blocks[0]]; found {
-			m.Blocks = blocks
-		}
-		return m
-	}
-}
-
-// callIDs goes through the calls of a conversation.
+// callIDs goes through the calls of a conversation that is sent to a vendor who refuses some
+// ids of calls, and ids that come twice: after a change of model they are another vendor's,
+// and servers that count calls begin anew with each answer. Ids that can be sent stay as they
+// are; the others, with those of their results, become hashes of them and of the call's number
+// in the conversation, so that a message that was sent is sent alike again.
 type callIDs struct {
-	legal func(string) bool
-	taken map[string]bool
-	made  int                 // calls so far
-	open  map[string][]string // ids as sent of calls without a result yet, by their own
+	walked int // messages so far
+	made   int // calls so far
+	taken  map[string]bool
+	open   map[string][]string // ids as sent of calls without a result yet, by their own
 }
 
-// sent are the blocks of the next message; they are copied where an id differs.
-func (c *callIDs) sent(m llm.Message) (blocks []llm.Block, differ bool) {
+// sent is the next message; its blocks are copied where an id differs.
+func (c *callIDs) sent(m llm.Message, takes func(id string) bool) llm.Message {
+	c.walked++
 	if m.Role == llm.Assistant {
 		clear(c.open) // a call that has no result by now gets none
 	}
-	blocks = m.Blocks
+	differ := false
 	for i, b := range m.Blocks {
 		var id string
 		switch b.Type {
 		case llm.ToolUseBlock:
-			id = c.call(b.ToolCallID)
+			id = c.call(b.ToolCallID, takes)
 		case llm.ToolResultBlock:
 			id = c.result(b.ToolCallID)
 		default:
@@ -62,17 +42,20 @@ func (c *callIDs) sent(m llm.Message) (blocks []llm.Block, differ bool) {
 			continue
 		}
 		if !differ {
-			blocks, differ = slices.Clone(blocks), true
+			m.Blocks, differ = slices.Clone(m.Blocks), true
 		}
-		blocks[i].ToolCallID = id
+		m.Blocks[i].ToolCallID = id
 	}
-	return blocks, differ
+	return m
 }
 
-func (c *callIDs) call(id string) string {
+func (c *callIDs) call(id string, takes func(id string) bool) string {
+	if c.taken == nil {
+		c.taken, c.open = map[string]bool{}, map[string][]string{}
+	}
 	c.made++
 	sent := id
-	if id == "" || c.taken[id] || !c.legal(id) {
+	if id == "" || c.taken[id] || !takes(id) {
 		sent = c.other(id)
 	}
 	c.taken[sent] = true

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,17 +27,23 @@ func answering(ids ...string) llm.Message {
 	return m
 }
 
-// idsOf are the ids of calls and results, in their order.
-func idsOf(messages []llm.Message, fit func(llm.Message) llm.Message) []string {
-	var ids []string
-	for _, m := range messages {
-		for _, b := range fit(m).Blocks {
+// idsOf are the ids of calls and results as a history sends them, in their order.
+func idsOf(t *testing.T, h *History, messages []llm.Message, takes func(string) bool) []string {
+	t.Helper()
+	text, _, err := h.Encode(messages, takes, func(m llm.Message) ([]byte, error) {
+		var ids []string
+		for _, b := range m.Blocks {
 			if b.ToolCallID != "" {
-				ids = append(ids, b.ToolCallID)
+				ids = append(ids, fmt.Sprintf("%q", b.ToolCallID))
 			}
 		}
+		return []byte(strings.Join(ids, ",")), nil
+	})
+	var all []string
+	if err := errors.Join(err, json.Unmarshal([]byte("["+string(text)+"]"), &all)); err != nil {
+		t.Fatal(err)
 	}
-	return ids
+	return all
 }
 
 // TestShortIDs: what is sent in place of an id every vendor takes, also of many.
@@ -45,7 +53,7 @@ func TestShortIDs(t *testing.T) {
 	for range 200 {
 		messages = append(messages, calling("call_1", "abcdefgh_", ""), answering("call_1", "abcdefgh_", ""))
 	}
-	ids := idsOf(messages, SentCalls(messages, ShortID))
+	ids := idsOf(t, new(History), messages, ShortID)
 	different := map[string]bool{}
 	for _, id := range ids {
 		if different[id] = true; !ShortID(id) {
@@ -57,9 +65,9 @@ func TestShortIDs(t *testing.T) {
 	}
 }
 
-// TestSentCalls: ids that a vendor refuses, and those that come twice, are replaced alike
+// TestCallIDs: ids that a vendor refuses, and those that come twice, are replaced alike
 // at a call and at its result; the others stay.
-func TestSentCalls(t *testing.T) {
+func TestCallIDs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 41)
 	for name, c := range map[string]struct {
@@ -76,7 +84,7 @@ func TestSentCalls(t *testing.T) {
 	} {
 		legal := func(id string) bool { return PlainID(id) && len(id) <= 40 }
 		before := fmt.Sprint(c.messages)
-		got := idsOf(c.messages, SentCalls(c.messages, legal))
+		got := idsOf(t, new(History), c.messages, legal)
 		if fmt.Sprint(c.messages) != before {
 			t.Errorf("%s: the messages are changed", name)
 		}
@@ -102,10 +110,17 @@ func TestSentCalls(t *testing.T) {
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
-		for n := range c.messages { // what was sent is sent alike again
-			first := c.messages[:n]
-			if had := idsOf(first, SentCalls(first, legal)); !slices.Equal(had, got[:len(had)]) {
-				t.Errorf("%s: %q, and before that %q", name, got, had)
+		for n := range c.messages { // what was sent is sent alike again, by who had sent it and by another
+			h := new(History)
+			had := idsOf(t, h, c.messages[:n], legal)
+			if again := idsOf(t, h, c.messages, legal); !slices.Equal(had, got[:len(had)]) || !slices.Equal(again, got) {
+				t.Errorf("%s: %q, and before that %q; then %q", name, got, had, again)
+			}
+			if cut := idsOf(t, h, c.messages[:n], legal); !slices.Equal(cut, had) {
+				t.Errorf("%s: %q, and cut off %q", name, had, cut)
+			}
+			if again := idsOf(t, h, c.messages, legal); !slices.Equal(again, got) {
+				t.Errorf("%s: %q, and after a cut %q", name, got, again)
 			}
 		}
 	}

@@ -25,17 +25,29 @@ type History struct {
 	sent []llm.Message
 	ends []int  // where the text of each ends in text
 	text []byte // elements of a JSON array, with commas between
+	ids  callIDs
 }
 
 // Encode returns messages as the elements of a JSON array, and where the text of each
 // ends. The caller's encode turns one message into elements, with commas between; a
-// message that a vendor has no place for gives none.
-func (h *History) Encode(messages []llm.Message, encode func(llm.Message) ([]byte, error)) (text []byte, ends []int, err error) {
+// message that a vendor has no place for gives none. Of calls, the vendor takes only ids that
+// takes allows, each once; encode gets others in their place. A nil takes leaves ids alone.
+func (h *History) Encode(messages []llm.Message, takes func(id string) bool, encode func(llm.Message) ([]byte, error)) (text []byte, ends []int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.keep(messages)
+	if takes != nil && h.ids.walked != len(h.sent) {
+		h.ids = callIDs{}
+		for _, m := range h.sent {
+			h.ids.sent(m, takes)
+		}
+	}
 	for _, m := range messages[len(h.sent):] {
-		elements, err := encode(m)
+		fit := m
+		if takes != nil {
+			fit = h.ids.sent(m, takes)
+		}
+		elements, err := encode(fit)
 		if err != nil {
 			return nil, nil, err
 		}

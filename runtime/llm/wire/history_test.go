@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 				talk = append(talk, llm.Text(llm.User, rapid.SampledFrom([]string{"", "a", `"quoted"`}).Draw(t, "text")))
 			}
 			encoded := 0
-			got, ends, err := h.Encode(talk, func(m llm.Message) ([]byte, error) {
+			got, ends, err := h.Encode(talk, nil, func(m llm.Message) ([]byte, error) {
 				encoded++
 				return naive(m)
 			})
@@ -78,7 +78,7 @@ func TestHistoryKeepsNothingOfAFailure(t *testing.T) {
 	var h History
 	talk := []llm.Message{llm.Text(llm.User, "a"), llm.Text(llm.User, "b")}
 	broken := errors.New("broken")
-	if _, _, err := h.Encode(talk, func(m llm.Message) ([]byte, error) {
+	if _, _, err := h.Encode(talk, nil, func(m llm.Message) ([]byte, error) {
 		if m.Blocks[0].Text == "b" {
 			return nil, broken
 		}
@@ -86,7 +86,7 @@ func TestHistoryKeepsNothingOfAFailure(t *testing.T) {
 	}); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
-	got, _, err := h.Encode(talk, func(llm.Message) ([]byte, error) { return []byte("2"), nil })
+	got, _, err := h.Encode(talk, nil, func(llm.Message) ([]byte, error) { return []byte("2"), nil })
 	if err != nil || string(got) != "1,2" {
 		t.Errorf("got %s, %v", got, err)
 	}

@@ -74,7 +74,7 @@ func fleetKeyFile(sys System, roots resolve.Roots) (string, error) {
 		in, err := handedSite(sys.store.handed.Store)
 		return in.key, err
 	}
-	set, _, err := config.New(roots).Read().Store(true)
+	set, _, err := config.New(roots).Read().Store(false) // what a project says of a store names no key
 	return set.Key, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -77,7 +79,8 @@ func setMoving(ctx context.Context, p *project, from string) error {
 		}
 		return syncFolder(dir)
 	}
-	if err := os.WriteFile(file, []byte(from), 0o600); err != nil {
+	// A file that a loss of power has emptied would let others in.
+	if err := renameio.WriteFile(file, []byte(from), 0o600, renameio.WithTempDir(dir)); err != nil {
 		return err
 	}
 	return syncFolder(dir)

@@ -182,9 +182,11 @@ func (t trusting) revoke() error {
 	if err != nil {
 		return keepingFault(err)
 	}
-	o, err := newOffer(t.sys, t.roots)
-	if err != nil {
-		return err
+	var o *offer
+	if t.asJSON { // a project that cannot be read is no reason not to say that it was forgotten
+		if o, err = newOffer(t.sys, t.roots); err != nil {
+			return err
+		}
 	}
 	if !gone {
 		return t.tell(o, nothingThere, "Nothing was accepted of %s.", t.roots.Project)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,30 @@ func TestTrustJSON(t *testing.T) {
 		if strings.Contains(out.String()+said.String(), "tell-nobody") {
 			t.Errorf("trust --json %s tells a secret: %s", tt.args, out.String())
 		}
+	}
+}
+
+// TestRevokeUnreadable: a project whose settings cannot be read is forgotten all the same, and the
+// person is told so.
+func TestRevokeUnreadable(t *testing.T) {
+	t.Parallel()
+	dir, user := realDir(t), realDir(t)
+	sys := testSystem(dir, map[string]string{"USER_SPACE": user})
+	var said bytes.Buffer
+	sys.Stdin, sys.Stdout, sys.Stderr = strings.NewReader(""), &said, &said
+	if err := os.MkdirAll(filepath.Join(dir, ".ai", "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"trust", "--yes"}, {"trust", "--revoke"}} {
+		if code := Main(sys, append([]string{"--project", dir}, args...)); code != exitOK {
+			t.Fatalf("%q: code %d, %s", args, code, said.String())
+		}
+		if err := errors.Join(os.RemoveAll(filepath.Join(dir, ".ai")), os.WriteFile(filepath.Join(dir, ".ai"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(said.String(), "may tighten what holds without them, and no more.") {
+		t.Errorf("said %q", said.String())
 	}
 }
 

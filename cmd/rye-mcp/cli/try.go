@@ -90,7 +90,11 @@ func tryFlag(cmd *cobra.Command, message string) string {
 	}
 	name := found[len(found)-1][1]
 	if known := cmd.Flag(name); known != nil {
-		return fmt.Sprintf("--%s %s: %s", name, strings.ToUpper(known.Value.Type()), strings.ReplaceAll(known.Usage, "`", ""))
+		takes := strings.ToUpper(known.Value.Type())
+		if parts := strings.Split(known.Usage, "`"); len(parts) == 3 { // as help names it
+			takes = parts[1]
+		}
+		return fmt.Sprintf("--%s %s: %s", name, takes, strings.ReplaceAll(known.Usage, "`", ""))
 	}
 	var names []string
 	for _, line := range flagInHelp().FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {

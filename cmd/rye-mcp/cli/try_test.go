@@ -47,6 +47,7 @@ func TestTry(t *testing.T) {
 		"threads list --stats running":               "rye-mcp threads list --status",
 		"threads list --status foo":                  "--status created,running,completed,error,cancelled,continued",
 		"threads watch --since 3x":                   "--since DURATION: ",
+		"run hello --input":                          "--input name=value: an input as name=value; ",
 		"threads cost --since foo":                   "--since 30d",
 		"threads cancel":                             "rye-mcp threads cancel latest; rye-mcp threads list shows the ids",
 		"threads wait":                               "rye-mcp threads wait review-17 --timeout 10m && rye-mcp run report",

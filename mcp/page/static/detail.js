@@ -134,7 +134,7 @@ async function lookAgain(d) {
   try {
     await d.page.api.get("threads/" + encodeURIComponent(d.row.thread_id));
   } catch (error) {
-    if (error.status >= 400 && error.status < 500 && !rowOf(d.page, d.id)) lose(d);
+    if (error.status === 404 && !rowOf(d.page, d.id)) lose(d);
   }
 }
 
@@ -273,7 +273,7 @@ function drawTabs(d) {
 
 function showTab(d, id, told = false) {
   const tab = d.tabs.find((one) => one.id === id);
-  if (!tab || !d.row || d.open && d.tabID === id) return;
+  if (!tab || !d.row || d.lost || d.open && d.tabID === id) return;
   closeTab(d);
   d.tabID = id;
   for (const el of d.tablist.children) {

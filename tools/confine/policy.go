@@ -39,9 +39,6 @@ type Network struct {
 	Credentials []Credential
 }
 
-// None reports whether nothing is reached.
-func (n Network) None() bool { return !n.All && len(n.Hosts) == 0 && len(n.Credentials) == 0 }
-
 // Credential is a key for a host. A command asks http://HOST/…, and the proxy asks URL
 // with the header. Within TLS, which a command speaks with the host itself, nothing
 // can be put.

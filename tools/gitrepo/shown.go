@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // maxLine is how many bytes are shown of a line.
@@ -18,7 +20,7 @@ func ShownStart(text string, length int) string {
 	cut := ""
 	if len(text) > maxLine {
 		cut = fmt.Sprintf("… [line cut, %d bytes]", length)
-		text = text[:maxLine]
+		text = item.Begin(text, maxLine)
 	}
 	text = strings.ToValidUTF8(text, "\ufffd")
 	var b strings.Builder

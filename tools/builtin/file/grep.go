@@ -194,12 +194,12 @@ func excerpt(text []byte, at int) string {
 		return strings.ToValidUTF8(string(text), "\uFFFD")
 	}
 	from := item.Start(text, max(0, at-before))
-	to := min(len(text), from+most)
-	shown := strings.ToValidUTF8(string(text[from:to]), "\uFFFD")
+	part := item.Begin(text[from:], most)
+	shown := strings.ToValidUTF8(string(part), "\uFFFD")
 	if from > 0 {
 		shown = "…" + shown
 	}
-	if to < len(text) {
+	if from+len(part) < len(text) {
 		shown += "…"
 	}
 	return shown

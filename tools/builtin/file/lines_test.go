@@ -114,6 +114,7 @@ func FuzzShow(f *testing.F) {
 	f.Add([]byte("plain"), 3)
 	f.Add([]byte(strings.Repeat("\xff", 2000)), 1000)
 	f.Add([]byte(strings.Repeat("ä", 2000)), 0)
+	f.Add([]byte("a"+strings.Repeat("ä", 2000)), 0)
 	f.Fuzz(func(t *testing.T, text []byte, at int) {
 		if got := cutText(text); !utf8.ValidString(got) || len(got) > 3*maxShown+100 {
 			t.Errorf("cutText: %d bytes, valid %v", len(got), utf8.ValidString(got))
@@ -121,6 +122,8 @@ func FuzzShow(f *testing.F) {
 		at = min(max(at, 0), len(text))
 		if got := excerpt(text, at); !utf8.ValidString(got) {
 			t.Errorf("excerpt is not UTF-8: %q", got)
+		} else if utf8.Valid(text) && strings.Contains(got, "\uFFFD") && !bytes.Contains(text, []byte("\uFFFD")) {
+			t.Errorf("excerpt cuts a character: %q", got)
 		}
 		if got := join(splitLines(text)); !bytes.Equal(got, text) {
 			t.Errorf("%q became %q", text, got)

@@ -58,7 +58,7 @@ func (r *Reach) Plan(ctx context.Context, p *chain.Plan, command *process.Comman
 		return err
 	}
 	has := r.Confiner.Available(ctx)
-	p.Offline = has.Namespaces && d.network.None()
+	p.Offline = has.Namespaces && d.network.Off()
 	if !has.Whole() {
 		p.Warnings = append(p.Warnings, "commands of tools are not confined as a whole here: "+has.String())
 	}

@@ -54,7 +54,8 @@ type NotFoundError struct {
 	ID      string
 	Space   item.Space  // empty when all were looked at
 	Nearest []string    // ids that look alike, best first
-	Others  []item.Kind // of which there is an item of that id
+	Others  []item.Kind // of which there is an item of the id Meant
+	Meant   string      // ID without what makes a path of it
 	Why     string      // of what a thread should have left; empty for items in files
 }
 
@@ -72,7 +73,11 @@ func (e *NotFoundError) Error() string {
 	}
 	text := fmt.Sprintf("no %s %q in the %s space", kind, e.ID, where)
 	for _, other := range e.Others {
-		text += fmt.Sprintf("; there is a %s of this id", other)
+		if e.Meant == e.ID {
+			text += fmt.Sprintf("; there is a %s of this id", other)
+		} else {
+			text += fmt.Sprintf("; there is a %s %q", other, e.Meant)
+		}
 	}
 	return text
 }

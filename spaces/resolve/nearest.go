@@ -16,8 +16,7 @@ const maxNearest = 5
 // was asked for. Suggestions are a courtesy: a space that cannot be listed
 // gives none.
 func (r *Resolver) notFound(kind item.Kind, id string) error {
-	missing := &NotFoundError{Kind: kind, ID: id, Space: r.only}
-	meant := withoutPath(id)
+	missing := &NotFoundError{Kind: kind, ID: id, Space: r.only, Meant: withoutPath(id)}
 	var ids []string
 	for _, k := range item.Kinds() {
 		entries, err := r.All(k)
@@ -26,7 +25,7 @@ func (r *Resolver) notFound(kind item.Kind, id string) error {
 		}
 		for _, e := range entries {
 			if kind != "" && k != kind {
-				if e.ID == meant && !slices.Contains(missing.Others, k) {
+				if e.ID == missing.Meant && !slices.Contains(missing.Others, k) {
 					missing.Others = append(missing.Others, k)
 				}
 				continue
@@ -37,7 +36,7 @@ func (r *Resolver) notFound(kind item.Kind, id string) error {
 		}
 	}
 	slices.Sort(ids)
-	missing.Nearest = nearest(meant, slices.Compact(ids))
+	missing.Nearest = nearest(missing.Meant, slices.Compact(ids))
 	return missing
 }
 

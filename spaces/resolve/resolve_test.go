@@ -237,7 +237,7 @@ func TestNearestOfPaths(t *testing.T) {
 		{item.Directive, "tools/lin", "tools/lint", "", ""},
 		{item.Tool, ".ai/tools/say.yml", "say", "", ""},
 		{item.Tool, "team/review", "", "directive", `no tool "team/review" in the project, user or system space; there is a directive of this id`},
-		{item.Directive, "say.yaml", "", "tool", ""},
+		{item.Directive, "say.yaml", "", "tool", `no directive "say.yaml" in the project, user or system space; there is a tool "say"`},
 		{"", "team/review.md", "team/review", "", ""},
 	} {
 		_, err := w.Find(c.kind, c.id)

@@ -136,6 +136,15 @@ func TestBareIDs(t *testing.T) {
 	if details = wantFault(t, got, err, tool.CodeNotFound, ""); details["item_types"] != nil {
 		t.Errorf("a thread that may not search is told %v", details)
 	}
+	h.put(h.project, "knowledge/test/fact.md", factsKnowledge)
+	for capability, told := range map[string]bool{"rye.search.directive": false, "rye.search.knowledge": true} {
+		got, err = h.Execute(t.Context(), h.holder("rye.execute.directive.test.fact.md", "rye.search.directive", capability), ExecuteRequest{ItemType: "directive", ItemID: "test/fact.md"})
+		details = wantFault(t, got, err, tool.CodeNotFound, "")
+		if is := details["item_types"] != nil; is != told || strings.Contains(err.Error(), "there is a knowledge") != told ||
+			strings.Contains(tool.AsFault(err).Hint, "Give item_type knowledge and item_id test/fact,") != told {
+			t.Errorf("with %s: %v, %v", capability, err, details)
+		}
+	}
 	got, err = h.Execute(t.Context(), h.client(), ExecuteRequest{ItemType: "gadget", ItemID: "test/hello"})
 	wantFault(t, got, err, tool.CodeBadArguments, "item_type")
 }

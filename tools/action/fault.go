@@ -49,7 +49,11 @@ func findFault(err error) *tool.Fault {
 		}
 		f := tool.Faultf(tool.CodeNotFound, "%w", err).With("nearest_ids", nearest).WithHint("Find the right id with rye_search.")
 		if len(e.Others) > 0 {
-			f = f.With("item_types", e.Others).WithHint("Give item_type %s, or find the right id with rye_search.", e.Others[0])
+			give := "item_type " + string(e.Others[0])
+			if e.Meant != e.ID {
+				give += " and item_id " + e.Meant
+			}
+			f = f.With("item_types", e.Others).WithHint("Give %s, or find the right id with rye_search.", give)
 		}
 		if len(nearest) == 0 { // else a person is told these
 			f = f.WithTry("rye-mcp items list")

@@ -2,6 +2,7 @@ package action
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -57,7 +58,8 @@ func permitSomeKind(c Caller, action, id string) error {
 	return permit(c, all...)
 }
 
-// discreet leaves out the ids near a missing one where c may not search.
+// discreet leaves out the ids near a missing one, and items of other kinds, where c may not
+// search for them.
 func discreet(c Caller, err error) error {
 	missing, ok := errors.AsType[*resolve.NotFoundError](err)
 	if !ok {
@@ -67,12 +69,13 @@ func discreet(c Caller, err error) error {
 	if missing.Kind == "" {
 		kinds = item.Kinds()
 	}
-	for _, kind := range kinds {
-		if permit(c, "rye.search."+string(kind)) != nil {
-			return &resolve.NotFoundError{Kind: missing.Kind, ID: missing.ID, Space: missing.Space, Why: missing.Why}
-		}
+	hidden := func(kind item.Kind) bool { return permit(c, "rye.search."+string(kind)) != nil }
+	told := *missing
+	told.Others = slices.DeleteFunc(slices.Clone(missing.Others), hidden)
+	if slices.ContainsFunc(kinds, hidden) {
+		told.Nearest, told.Others = nil, nil
 	}
-	return err
+	return &told
 }
 
 // noFile refuses to copy or sign what a thread has left, which is made when it is asked for.

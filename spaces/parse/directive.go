@@ -22,7 +22,7 @@ func Directive(path string, src []byte) (*item.DirectiveDoc, error) {
 	if err := readRoot(doc, root); err != nil {
 		return nil, err
 	}
-	doc.Unknown = unknownNames(root)
+	doc.Unknown = append(frontMatter(block.before, doc), unknownNames(root)...)
 	doc.Title, doc.Prose = preamble(block.before)
 	doc.Body = strings.TrimSpace(doc.Body + "\n\n" + strings.TrimSpace(block.after))
 	return doc, nil

@@ -43,9 +43,9 @@ func findBlock(src *source) (*block, error) {
 	if outer != "" {
 		return nil, src.errorf(outerLine, "this %s fence is never closed, so no ```xml block was found", outer)
 	}
-	if first, _ := cutLine(src.text); strings.TrimSpace(first) == "---" {
-		return nil, src.errorf(1, "the file begins with front matter, as the agents and skills of other programs do; "+
-			"a directive says that in a ```xml block with a <directive>")
+	if keys := frontMatterKeys(src.text); len(keys) > 0 {
+		return nil, src.errorf(keys[0].line, "front matter is not read here, and no ```xml block with a <directive> was found: a directive says there what it may do (rye/core/directives). "+
+			"An agent or command of Claude Code is one as it is, in .claude/agents or .claude/commands")
 	}
 	return nil, src.errorf(max(line, 1), "no ```xml block with a <directive> was found")
 }

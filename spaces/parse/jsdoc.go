@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -33,41 +34,57 @@ func scriptHeader(text string) header {
 func shellTool(comment string) *item.ToolDoc {
 	h := header{description: firstParagraph(comment)}
 	h.take(comment)
-	network := h.tags["network"]
+	network, declared := h.tags["network"]
 	delete(h.tags, "network")
 	doc := scriptTool(nil, h)
-	if network == "" {
+	if !declared {
 		return doc
 	}
 	if doc.Metadata == nil {
 		doc.Metadata = map[string]any{}
 	}
-	if on, err := strconv.ParseBool(network); err == nil {
-		doc.Metadata["network"] = on
-		return doc
-	}
-	var hosts []any
-	for _, host := range strings.FieldsFunc(network, func(r rune) bool { return r == ',' || r == ' ' }) {
-		hosts = append(hosts, host)
-	}
-	doc.Metadata["network"] = hosts
+	doc.Metadata["network"] = shellNetwork(network)
 	return doc
 }
+
+// shellNetwork is what the text of a tag declares: true where it says nothing, true or false
+// where it begins so, else hosts.
+func shellNetwork(text string) any {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	if len(words) == 0 {
+		return true
+	}
+	if on, err := strconv.ParseBool(words[0]); err == nil {
+		return on
+	}
+	hosts := make([]any, len(words))
+	for i, host := range words {
+		hosts[i] = host
+	}
+	return hosts
+}
+
+// noParams is the text of a tag @param that says that there are none.
+const noParams = "none"
 
 // take reads the tags of a comment, and the parameters where all of them are understood.
 func (h *header) take(comment string) {
 	params := &schemaBuilder{src: &source{}, properties: map[string]any{}}
-	known := true
+	known, none := true, false
 	h.tags = map[string]string{}
 	for _, tag := range docTags(comment) {
 		switch tag.name {
 		case "version", "tool_type", "executor_id", "category", "description", "network":
 			h.tags[tag.name] = tag.text
 		case "param":
+			if tag.text == noParams {
+				none = true
+				continue
+			}
 			known = addParam(params, tag.text) && known
 		}
 	}
-	if known && len(params.properties) > 0 {
+	if known && (none || len(params.properties) > 0) {
 		h.params = params.object()
 	}
 }

@@ -36,7 +36,7 @@ func Network(ext string) string {
 	case ".py":
 		return "__network__ = True"
 	}
-	return "export const __network__ = true"
+	return "const __network__ = true"
 }
 
 // Schema is how a tool file of an extension declares its parameters.
@@ -45,11 +45,11 @@ func Schema(ext string) string {
 	case ".yaml", ".yml":
 		return item.KeySchema
 	case ".sh":
-		return "each parameter in the first comment: # @param {string} NAME - what it is"
+		return "each parameter in the first comment: # @param {string} NAME - what it is; or # @param " + noParams + " where it takes none"
 	case ".py":
 		return "CONFIG_SCHEMA = {…}, a JSON Schema"
 	}
-	return "export const CONFIG_SCHEMA = {…}, a JSON Schema"
+	return "const CONFIG_SCHEMA = {…}, a JSON Schema"
 }
 
 func scriptNames() []string {

@@ -175,6 +175,11 @@ func TestShellTags(t *testing.T) {
 		"none":          {"# Counts.\n", "null", nil},
 		"network":       {"# Counts.\n# @network true\n", "null", true},
 		"no network":    {"# Counts.\n# @network false\n", "null", false},
+		"no parameters": {"# Counts.\n# @param none\n", `{"additionalProperties":false,"properties":{},"type":"object"}`, nil},
+		"both":          {"# Counts.\n# @param none\n# @param {string} path\n", `{"additionalProperties":false,"properties":{"path":{"type":"string"}},"required":["path"],"type":"object"}`, nil},
+		"network, bare": {"# Counts.\n# @network\n", "null", true},
+		"network, why":  {"# Counts.\n# @network true - it asks\n# an API\n", "null", true},
+		"hosts, tab":    {"# Counts.\n# @network a.example.com,\tb.example.com\n", "null", []any{"a.example.com", "b.example.com"}},
 		"hosts":         {"# Counts.\n# @network a.example.com, b.example.com\n", "null", []any{"a.example.com", "b.example.com"}},
 		"further below": {"# Counts.\n\n# @network true\n", "null", nil},
 	} {

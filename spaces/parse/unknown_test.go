@@ -106,7 +106,30 @@ func TestKnownNames(t *testing.T) {
 func TestFrontMatter(t *testing.T) {
 	t.Parallel()
 	_, err := parse.Directive("agent.md", []byte("---\nname: reviewer\ntools: Read\n---\n\nReview it.\n"))
-	if err == nil || !strings.Contains(err.Error(), "agent.md:1: the file begins with front matter") || !strings.Contains(err.Error(), "```xml block with a <directive>") {
-		t.Errorf("got %v", err)
+	for _, part := range []string{"agent.md:2: front matter is not read here", "```xml block with a <directive>", ".claude/agents"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("got %v, want %q", err, part)
+		}
+	}
+	const front = "<!-- rye:signed:x -->\n---\nname: reviewer\ntools: Read, Bash\n  model: no key\nmodel: opus\n---\n"
+	for block, want := range map[string]string{
+		"": "4: front matter is not read: its tools has no effect; did you mean <permissions>?\n6: front matter is not read: its model has no effect; did you mean <model>?\n",
+		`<permissions><execute><tool>rye.bash</tool></execute></permissions><model tier="fast" />`: "",
+	} {
+		doc, err := parse.Directive("d.md", []byte(front+meta(block)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, name := range doc.Unknown {
+			got += fmt.Sprintf("%d: %s\n", name.Line, name)
+		}
+		if got != want {
+			t.Errorf("%s: got %swant %s", block, got, want)
+		}
+	}
+	doc, err := parse.Directive("d.md", []byte("---\n\ntools: of the trade\n"+meta("")))
+	if err != nil || len(doc.Unknown) > 0 { // a line of Markdown
+		t.Errorf("%v, %v", doc, err)
 	}
 }

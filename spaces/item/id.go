@@ -47,13 +47,15 @@ func badID(id string) string {
 		return "is an absolute path; ids are relative to the folder of their kind"
 	case strings.HasSuffix(id, "/"):
 		return "ends with a slash"
+	case strings.Contains(id, ".."):
+		return `contains ".."`
 	}
 	for segment := range strings.SplitSeq(id, "/") {
 		switch {
 		case segment == "":
 			return "has an empty segment"
-		case segment == "." || segment == "..":
-			return fmt.Sprintf("contains the segment %q", segment)
+		case segment == ".":
+			return `contains the segment "."`
 		case len(segment) > maxSegmentBytes:
 			return fmt.Sprintf("has a segment longer than %d bytes", maxSegmentBytes)
 		}

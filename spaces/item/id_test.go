@@ -17,15 +17,16 @@ func TestCheckID(t *testing.T) {
 	}{
 		{"one segment", "base", ""},
 		{"several segments", "rye/agent/core/base", ""},
-		{"dots in names", "my.tool/v1.2/..hidden..", ""},
+		{"dots in names", "my.tool/v1.2/.hidden.", ""},
 		{"other letters", "größe/日本", ""},
 		{"spaces", "my notes/first draft", ""},
 		{"longest", strings.Repeat("a", 200) + "/" + strings.Repeat("b", 200) + "/" + strings.Repeat("c", 110), ""},
 		{"empty", "", "is empty"},
 		{"absolute", "/etc/passwd", "absolute"},
-		{"parent", "../secrets", `segment ".."`},
-		{"parent within", "a/../b", `segment ".."`},
-		{"parent at the end", "a/..", `segment ".."`},
+		{"parent", "../secrets", `contains ".."`},
+		{"parent within", "a/../b", `contains ".."`},
+		{"parent at the end", "a/..", `contains ".."`},
+		{"two dots in a name", "bad..id", `contains ".."`},
 		{"here", "a/./b", `segment "."`},
 		{"backslash", `a\b`, "backslash"},
 		{"NUL", "a\x00b", "control character"},
@@ -84,7 +85,7 @@ func checkInside(t interface{ Fatalf(string, ...any) }, id string) {
 			t.Fatalf("CheckID(%q) accepts the segment %q", id, segment)
 		}
 	}
-	if len(id) > 512 || strings.ContainsAny(id, "\\\x00\n\r") {
+	if len(id) > 512 || strings.Contains(id, "..") || strings.ContainsAny(id, "\\\x00\n\r") {
 		t.Fatalf("CheckID accepts %q", id)
 	}
 }

@@ -82,6 +82,9 @@ func TestPythonProgramThatDefinesAFunction(t *testing.T) {
 		"the older recipe":        {older + wordsSchema + "import logging, sys\nlogging.basicConfig()\nsys.path.insert(0, '.')\nasync def execute(params, project_path):\n    return [params['text'], project_path.endswith('project')]\n", `["a",true]`, ""},
 		"in a block":              {"if True:\n    def execute(params, project_path): return params\n", `{"text":"a"}`, ""},
 		"imported":                {"from helper import execute\n", `"a"`, ""},
+		"a log by its name":       {older + "import logging\nlog = logging.getLogger(__name__)\ndef execute(params, project_path): return params['text']\n", `"a"`, ""},
+		"deeply nested":           {older + "X = " + strings.Repeat("1 + ", 1200) + "0\ndef execute(params, project_path): return X\n", `1200`, ""},
+		"a deep program":          {"X = " + strings.Repeat("1 + ", 1200) + "0\nprint(X)\n", `1200`, ""},
 		"imported by other names": {"from helper import inner as execute\n", `"a"`, ""},
 		"a program that has one":  {older + "def execute(command): raise SystemExit(3)\ndef main(): print('done')\nmain()\n", `"done"`, ""},
 		"a program that calls it": {older + "import json, sys\ndef execute(p): return p['text'] * 2\nprint(execute(json.load(sys.stdin)))\n", `"aa"`, ""},
@@ -111,34 +114,23 @@ func TestFunctionsThatDoNotFitAreNoted(t *testing.T) {
 	const program = "__executor_id__ = 'rye/core/runtimes/python/script'\n"
 	for file, cases := range map[string]map[string]string{
 		"a/t.py": {
-			wordsSchema + "def execute(params, project_path): return 1\n":                                        "",
-			wordsSchema + "def execute(\n    text: str,\n    unit: str = ('words'),\n) -> dict:\n    return 1\n": "",
-			wordsSchema + "def execute(text, **more): return 1\n":                                                "",
-			wordsSchema + "def execute(request): return 1\n":                                                     "",
-			"def execute(text, unit): return 1\n":                                                                "",
-			wordsSchema + "def execute(message): return 1\n":                                                     "has execute(message), whose message gets all parameters as one dict: write execute(params, project_path)",
-			wordsSchema + "def execute(text, words): return 1\n":                                                 "whose words is no parameter of the tool",
-			wordsSchema + "def execute(text): return 1\n":                                                        "which does not take unit",
-			wordsSchema + "def execute(a, b): return 1\n":                                                        "whose a is no parameter of the tool",
-			wordsSchema + "def execute(): return 1\n":                                                            "takes none of the tool's parameters",
-			program + wordsSchema + "def execute(a, b): return 1\n":                                              "whose a is no parameter of the tool",
-			program + wordsSchema + "def execute(a, b): return 1\nif __name__ == '__main__': pass\n":             "",
-			"def run(params): return 1\n":                                                                        "defines run, which nobody calls",
-			"def main(): print(1)\nmain()\n":                                                                     "",
+			wordsSchema + "def execute(params, project_path): return 1\n":                                          "",
+			wordsSchema + "def execute(\n    text: str,\n    unit: str = ('words'),\n) -> dict:\n    return 1\n":   "",
+			wordsSchema + "def execute(text, **more): return 1\n":                                                  "",
+			wordsSchema + "def execute(\n    text,  # what, and why\n    unit=\", (\",  # of: it\n): return 1\n":   "",
+			wordsSchema + "\"\"\"As in\ndef execute(a, b): pass\n\"\"\"\ndef execute(params, project): return 1\n": "",
+			wordsSchema + "def execute(request): return 1\n":                                                       "",
+			"def execute(text, unit): return 1\n":                                                                  "",
+			wordsSchema + "def execute(message): return 1\n":                                                       "has execute(message), whose message gets all parameters as one dict: write execute(params, project_path)",
+			wordsSchema + "def execute(text, words): return 1\n":                                                   "whose words is no parameter of the tool",
+			wordsSchema + "def execute(text): return 1\n":                                                          "which does not take unit",
+			wordsSchema + "def execute(a, b): return 1\n":                                                          "whose a is no parameter of the tool",
+			wordsSchema + "def execute(): return 1\n":                                                              "takes none of the tool's parameters",
+			program + wordsSchema + "def execute(a, b): return 1\n":                                                "whose a is no parameter of the tool",
+			program + wordsSchema + "def execute(a, b): return 1\nif __name__ == '__main__': pass\n":               "",
+			"def run(params): return 1\n":                                                                          "defines run, which nobody calls",
+			"def main(): print(1)\nmain()\n":                                                                       "",
 		},
-		"a/t.js": {
-			"export async function execute(params) { return 1 }\n":                       "exports a function, which nobody calls",
-			"import fs from 'fs';\nexport const run = async (p) => 1;\n":                 "exports a function, which nobody calls",
-			"export default async function (params) { return 1 }\n":                      "exports a function, which nobody calls",
-			"module.exports = { execute }\n":                                             "exports a function, which nobody calls",
-			"module.exports = async function execute(params) { return 1 }\n":             "exports a function, which nobody calls",
-			"exports.execute = (p) => 1\n":                                               "exports a function, which nobody calls",
-			"async function main() {}\nexport { main };\n":                               "exports a function, which nobody calls",
-			"export function execute(p) { return 1 }\nconsole.log(execute({}))\n":        "",
-			"function execute(p) { return 1 }\nprocess.stdout.write(`${execute({})}`)\n": "",
-			"export const CONFIG_SCHEMA = {};\n":                                         "",
-		},
-		"a/t.ts": {"export async function execute(params: object): Promise<number> { return 1 }\n": "exports a function, which nobody calls"},
 	} {
 		for text, note := range cases {
 			b := newBench(t)
@@ -169,10 +161,63 @@ func TestProgramsThatPrintNothing(t *testing.T) {
 			t.Errorf("%s: got %v, %v, warnings %q", id, result, err, plan.Warnings)
 		}
 	}
+}
+
+// A file in JavaScript that only exports a function has that called, with all parameters as
+// one object or by their names; a program stays one.
+func TestNodeFunctions(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
 	needs(t, "node")
-	b.put("a/function.js", "module.exports = async function execute(params) { return params }\n")
-	_, err := b.run("a/function", `{}`)
-	b.refused(err, tool.CodeToolFailed, "a/function ended without a result: it exports a function, which nobody calls")
+	for name, c := range map[string]struct{ file, text, want, refused string }{
+		"a module":             {"a/t.mjs", "export async function execute(params, projectPath) { return [params, projectPath.endsWith('project')] }\n", `[{"text":"a","unit":"b"},true]`, ""},
+		"a constant":           {"a/t.mjs", "import fs from 'fs';\nexport const run = async (p) => p.text;\n", `"a"`, ""},
+		"the default":          {"a/t.mjs", "export default async function ({ text, unit = 'c' }) { return text + unit }\n", `"ab"`, ""},
+		"an arrow":             {"a/t.mjs", "export default async p => p.text\n", `"a"`, ""},
+		"a list of names":      {"a/t.mjs", "async function main(o) { return o }\nexport { main };\n", `{"text":"a","unit":"b"}`, ""},
+		"detected":             {"a/t.js", "export async function execute(params) { return params.text }\n", `"a"`, ""},
+		"exports":              {"a/t.js", "exports.execute = (p) => p.text\n", `"a"`, ""},
+		"module.exports":       {"a/t.js", "const fs = require('fs')\nmodule.exports = async function execute(params) { return params.text }\n", `"a"`, ""},
+		"an object":            {"a/t.cjs", "module.exports = { greeting: 'hi ', async execute(params) { return this.greeting + params.text } }\n", `"hi a"`, ""},
+		"by names":             {"a/t.mjs", "export function execute(unit, projectPath, /* of it */ text = 'x') { return [unit, projectPath.endsWith('project'), text] }\n", `["b",true,"a"]`, ""},
+		"one of their names":   {"a/t.mjs", "export function execute(text) { return text }\n", `{"text":"a","unit":"b"}`, ""},
+		"too few names":        {"a/t.mjs", "export function execute(text, project) { return text }\n", "", "it does not take unit; write execute(params, projectPath)"},
+		"a log":                {"a/t.mjs", "export function execute(p) {\n  console.log('begins')\n  return p.text\n}\n", `"a"`, ""},
+		"prints its result":    {"a/t.mjs", "export function execute(p) {\n  console.log(JSON.stringify({ got: p.text }))\n}\n", `{"got":"a"}`, ""},
+		"nothing":              {"a/t.mjs", "export function execute(p) { setInterval(() => {}, 1000) }\n", `{}`, ""},
+		"a large number":       {"a/t.mjs", "export function execute(p) { return { n: 12345678901234567890n, at: new Date(0) } }\n", `{"at":"1970-01-01T00:00:00.000Z","n":"12345678901234567890"}`, ""},
+		"fails":                {"a/t.mjs", "export function execute(p) { throw new Error('no luck') }\n", "", "no luck"},
+		"a program":            {"a/t.mjs", "export function execute(p) { return 1 }\nconsole.log(execute({}))\n", `1`, ""},
+		"a program that reads": {"a/t.cjs", "const p = JSON.parse(require('fs').readFileSync(0))\nfunction run(p) { return p.text }\nmodule.exports = { run }\nconsole.log(run(p))\n", `"a"`, ""},
+		"a guarded program":    {"a/t.cjs", "function main() { console.log('main') }\nmodule.exports = { main }\nif (require.main === module) main()\n", `"main"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put(c.file, c.text)
+			got, err := b.run("a/t", `{"text":"a","unit":"b"}`)
+			if c.refused != "" {
+				b.refused(err, tool.CodeToolFailed, c.refused)
+			} else if err != nil || got != c.want {
+				t.Errorf("got %s, %v (%+v)\nwant %s", got, err, tool.AsFault(err), c.want)
+			}
+		})
+	}
+}
+
+// A runtime of somebody's own runs what it runs, and is not second-guessed.
+func TestFunctionsOfAnotherRuntime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("my/node.yaml", "tool_type: runtime\nexecutor_id: rye/core/primitives/subprocess\nconfig: {command: /bin/echo, args: ['{tool_path}']}\n")
+	b.put("a/t.js", "const __executor_id__ = 'my/node'\nmodule.exports = async function execute(params) { return params }\n")
+	found, err := b.find("a/t")
+	if err != nil || len(found.Notes) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if got, err := b.run("a/t", `{}`); err != nil || !strings.HasSuffix(got, `/a/t.js"`) {
+		t.Errorf("%s, %v", got, err)
+	}
 }
 
 // A command that reaches no network and fails as one does is told what to declare, cold
@@ -190,7 +235,8 @@ func TestFailuresWithoutNetwork(t *testing.T) {
 	b.put("a/says.sh", `echo '{"success": false, "error": "`+resolver+`"}'`+"\n")
 	b.put("a/other.sh", "echo 'no such file' >&2\nexit 1\n")
 	b.put("a/yaml.yaml", "executor_id: rye/core/runtimes/bash/bash\nconfig: {command: 'echo network is unreachable; exit 1'}\n")
-	cases := map[string]string{"a/curl": "declares `# @network true`", "a/says": "declares `# @network true`", "a/other": "", "a/yaml": "declares `network: true`"}
+	b.put("a/build.sh", "echo 'error: Failed to resolve import \"./x\"' >&2\nexit 1\n")
+	cases := map[string]string{"a/build": "", "a/curl": "declares `# @network true`", "a/says": "declares `# @network true`", "a/other": "", "a/yaml": "declares `network: true`"}
 	if _, err := exec.LookPath("python3"); err == nil {
 		b.put("a/warm.py", "__warm__ = True\ndef execute(params, project_path): raise OSError('"+resolver+"')\n")
 		cases["a/warm"] = "declares `__network__ = True`"

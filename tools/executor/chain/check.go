@@ -23,7 +23,11 @@ func Keys() []string {
 
 // configKeys are those of the primitive that runs processes. Other keys of its
 // configuration are values for templates.
-var configKeys = []string{"command", "args", "warm_args", "cwd", "env", "timeout", "input_data"}
+var configKeys = []string{"command", "args", "warm_args", "function_args", "cwd", "env", "timeout", "input_data"}
+
+// argLists are those of them that are arguments of the command: to run the tool, to keep it
+// warm, and to call the function that it only exports.
+var argLists = []string{"args", "warm_args", "function_args"}
 
 // Examine is [Builder.Build] whatever the signatures are, for whoever is about to sign
 // an item.
@@ -80,7 +84,7 @@ func (c *Chain) checkShell(specs []spec) error {
 		return nil
 	}
 	runtime, own := c.Elements[at].ID, specs[0].Config
-	for _, args := range []string{"args", "warm_args"} {
+	for _, args := range argLists {
 		if own[args] != nil {
 			return c.invalid("config.%s of %s would replace the arguments by which %s runs config.%s", args, c.Tool().ID, runtime, key).
 				WithHint("Write the arguments into config.%s, as in: %s: echo {name} done. A program without a shell has the executor_id %s.", key, key, Subprocess)
@@ -116,7 +120,7 @@ func (c *Chain) CheckCommand() error {
 	if command, _ := c.Config["command"].(string); command == "" {
 		return c.invalid("%s names no `config.command`, a text, to run%s", c.Tool().ID, c.slip(c.Config, "command"))
 	}
-	for _, key := range []string{"args", "warm_args"} {
+	for _, key := range argLists {
 		if _, isList := c.Config[key].([]any); !isList && c.Config[key] != nil {
 			return c.invalid("config.%s of %s is no list", key, c.Tool().ID)
 		}

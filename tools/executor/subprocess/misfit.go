@@ -3,63 +3,59 @@ package subprocess
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/spaces/constant"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 )
 
-// misfit says why the program of a tool does not do what its author expects: nobody calls
+// misfit says why a program in Python does not do what its author expects: nobody calls
 // its function, or the function does not take what the tool declares. The text follows
 // the id of the tool; empty: nothing is known against it.
 func misfit(c *chain.Chain) string {
-	switch t := c.Tool(); {
-	case strings.HasSuffix(t.Ext, "js"), t.Ext == ".ts":
-		if exportsFunction().Match(t.Content) && !answers().Match(t.Content) {
-			return "exports a function, which nobody calls, and prints nothing: a program for Node reads its parameters as JSON from standard input and prints its result with console.log"
-		}
-	case t.Ext == ".py" && len(c.Elements) > 1 && c.Elements[1].Space == item.System:
-		switch c.Elements[1].ID {
-		case "rye/core/runtimes/python/function":
-			return misfitFunction(c)
-		case "rye/core/runtimes/python/script":
-			return misfitProgram(c)
-		}
+	if c.Tool().Ext != ".py" || len(c.Elements) < 2 || c.Elements[1].Space != item.System {
+		return ""
+	}
+	switch c.Elements[1].ID {
+	case "rye/core/runtimes/python/function":
+		return misfitFunction(c)
+	case "rye/core/runtimes/python/script":
+		return misfitProgram(c)
 	}
 	return ""
 }
 
-// What a program for Node has that is written like a function, and what one that answers
-// has.
-var (
-	exportsFunction = sync.OnceValue(func() *regexp.Regexp {
-		const names = `(execute|run|main|handler)\b`
-		return regexp.MustCompile(`(?m)^\s*export\s+(async\s+)?(function\s+|const\s+|let\s+|var\s+)` + names +
-			`|^\s*export\s+default\s+(async\b|function\b|\(|\w+\s*=>|` + names + `)` +
-			`|^\s*export\s*\{[^}]*\b` + names + `|\bexports\.(` + names + `|default\b)\s*=` +
-			`|^\s*module\.exports\s*=\s*(async\b|function\b|\([^)]*\)\s*=>|\w+\s*=>|` + names + `|\{[^}]*\b` + names + `)`)
-	})
-	answers = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)console\.(log|info|table|dir)\b|\bstdout\b|writeSync\(\s*1\b|writeFileSync\(\s*1\b|/dev/stdout|stdio['"]?\s*:|^\s*import\s*["']|^\s*require\(`)
-	})
-)
-
-// definesPython matches a function at the top of a Python file, with its parameters.
+// definesPython matches a function at the top of a Python file, of which bare has taken what
+// is no code, with its parameters.
 var definesPython = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?ms)^(?:async\s+)?def\s+(execute|run|main)\s*\((.*?)\)\s*(?:->[^\n]*?)?:\s`)
+})
+
+// bare is a Python file without comments, and with 0 for each text.
+func bare(src []byte) []byte {
+	return noCode().ReplaceAllFunc(src, func(part []byte) []byte {
+		if part[0] == '#' {
+			return nil
+		}
+		return []byte("0")
+	})
+}
+
+var noCode = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)"""(?:\\.|[^\\])*?"""|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#[^\n]*`)
 })
 
 // misfitProgram is for a Python file that is run as a program: one that only defines
 // execute is called by its runner.
 func misfitProgram(c *chain.Chain) string {
 	src := c.Tool().Content
-	if bytes.Contains(src, []byte("__name__")) {
-		return ""
-	}
-	for _, word := range []string{"print", "stdout"} {
+	for _, word := range []string{"__main__", "print", "stdout"} {
 		if bytes.Contains(src, []byte(word)) {
 			return ""
 		}
@@ -67,7 +63,7 @@ func misfitProgram(c *chain.Chain) string {
 	if bytes.Contains(src, []byte("execute")) {
 		return misfitFunction(c)
 	}
-	for _, m := range definesPython().FindAllSubmatch(src, -1) {
+	for _, m := range definesPython().FindAllSubmatch(bare(src), -1) {
 		if name := string(m[1]); bytes.Count(src, m[1]) == 1 {
 			return "defines " + name + ", which nobody calls, and prints nothing: name it execute(params, project_path), or call it and print what it returns"
 		}
@@ -78,15 +74,20 @@ func misfitProgram(c *chain.Chain) string {
 // misfitFunction holds the parameters of execute against the schema, as its runner does
 // (rye_call.py).
 func misfitFunction(c *chain.Chain) string {
-	for _, m := range definesPython().FindAllSubmatch(c.Tool().Content, -1) {
+	for _, m := range definesPython().FindAllSubmatch(bare(c.Tool().Content), -1) {
 		if string(m[1]) != "execute" {
 			continue
 		}
-		why := unfit(parametersOf(string(m[2])), c.Declared())
+		takes := parametersOf(string(m[2]))
+		why := unfit(takes, c.Declared())
 		if why == "" {
 			return ""
 		}
-		return fmt.Sprintf("has execute(%s), %s: write execute(params, project_path), or give it the names that CONFIG_SCHEMA declares", strings.Join(strings.Fields(string(m[2])), " "), why)
+		names := make([]string, len(takes))
+		for i, p := range takes {
+			names[i] = p.name
+		}
+		return fmt.Sprintf("has execute(%s), %s: write execute(params, project_path), or give it the names that CONFIG_SCHEMA declares", strings.Join(names, ", "), why)
 	}
 	return ""
 }
@@ -172,12 +173,29 @@ func unconventional(takes []parameter) string {
 }
 
 // isWhole and isPlace are is_whole and is_place of rye_call.py.
-func isWhole(name string) bool {
-	return slices.Contains([]string{"p", "data", "payload", "options", "opts", "request", "event", "body", "call"}, name) ||
-		slices.ContainsFunc([]string{"param", "arg", "input", "config"}, func(part string) bool { return strings.Contains(name, part) })
+func isWhole(name string) bool { return isNamed(name, "WHOLE") }
+func isPlace(name string) bool { return isNamed(name, "PLACE") }
+
+func isNamed(name, list string) bool {
+	names := conventions()
+	return slices.Contains(names[list], name) ||
+		slices.ContainsFunc(names[list+"_PARTS"], func(part string) bool { return strings.Contains(name, part) })
 }
 
-func isPlace(name string) bool {
-	return strings.Contains(name, "project") ||
-		slices.Contains([]string{"root", "root_path", "root_dir", "base_path", "base_dir", "cwd", "workspace", "working_dir", "work_dir"}, name)
-}
+// conventions are the names by which rye_call.py tells what a parameter is for.
+var conventions = sync.OnceValue(func() map[string][]string {
+	const runner = "tools/rye/core/runtimes/python/lib/rye_call.py"
+	src, err := fs.ReadFile(system.FS(), runner)
+	if err != nil {
+		panic("bug; the embedded folder has no " + runner)
+	}
+	names := map[string][]string{}
+	for list, bound := range constant.Python(string(src), "WHOLE", "WHOLE_PARTS", "PLACE", "PLACE_PARTS") {
+		values, _ := bound.Value.([]any)
+		for _, value := range values {
+			name, _ := value.(string)
+			names[list] = append(names[list], name)
+		}
+	}
+	return names
+})

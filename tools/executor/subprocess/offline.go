@@ -13,7 +13,7 @@ import (
 // and the usual clients.
 var noNetwork = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)name resolution|name or service not known|nodename nor servname|no address associated with hostname|` +
-		`could not resolve host|unable to resolve host|failed to resolve|getaddrinfo|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is unreachable|` +
+		`could not resolve host|unable to resolve host|failed to resolve (?:the )?host|getaddrinfo|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is unreachable|` +
 		`dial tcp: lookup|could not connect to server|couldn't connect to server`)
 })
 

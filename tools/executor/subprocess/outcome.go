@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
@@ -146,8 +148,16 @@ func end(text string) string {
 // lastLine is the last line that says something, shortened.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
-	return guard.Shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), 400, "the rest is left out")
+	line := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	if strings.HasPrefix(line, "Node.js v") { // which stands below an error that nobody caught, and its stack
+		if thrown := nodeError().FindAllString(text, -1); len(thrown) > 0 {
+			line = thrown[len(thrown)-1]
+		}
+	}
+	return guard.Shorten(line, 400, "the rest is left out")
 }
+
+var nodeError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\w*Error\b.*$`) })
 
 // refusal is the fault of a tool that answers {"success": false, …}; nil otherwise.
 func refusal(id string, answer any) error {

@@ -117,8 +117,11 @@ func commandOf(plan *chain.Plan, warm bool) (process.Command, error) {
 		return process.Command{}, tool.Faultf(tool.CodeInvalidItem, "%s names no config.command to run", id).With("path", plan.Chain.Tool().Path)
 	}
 	key := "args"
-	if warm {
+	switch {
+	case warm:
 		key = "warm_args"
+	case plan.Config["function_args"] != nil && onlyExports(plan.Chain.Tool()):
+		key = "function_args"
 	}
 	args, err := arguments(plan, key)
 	if err != nil {

@@ -68,14 +68,22 @@ def takes(function):
     return None
 
 
+# Names, and parts of names, by which authors call the two that every function may take. Whoever
+# validates a tool reads them here, too.
+WHOLE = ["p", "data", "payload", "options", "opts", "request", "event", "body", "call"]
+WHOLE_PARTS = ["param", "arg", "input", "config"]
+PLACE = ["root", "root_path", "root_dir", "base_path", "base_dir", "cwd", "workspace", "working_dir", "work_dir"]
+PLACE_PARTS = ["project"]
+
+
 def is_whole(name):
     """Whether a name says that the parameter is all parameters of the call."""
-    return name in ("p", "data", "payload", "options", "opts", "request", "event", "body", "call") or any(part in name for part in ("param", "arg", "input", "config"))
+    return name in WHOLE or any(part in name for part in WHOLE_PARTS)
 
 
 def is_place(name):
     """Whether a name says that the parameter is the folder of the project."""
-    return "project" in name or name in ("root", "root_path", "root_dir", "base_path", "base_dir", "cwd", "workspace", "working_dir", "work_dir")
+    return name in PLACE or any(part in name for part in PLACE_PARTS)
 
 
 def misfit(what, call, why):

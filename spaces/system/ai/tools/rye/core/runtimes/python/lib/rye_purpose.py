@@ -8,7 +8,7 @@ __tool_description__ = "Tells programs in Python from files that define execute 
 
 def is_function(source, path):
     """Whether a file that is run as a program is none: it defines execute, and does nothing by itself. One that defines others only is refused."""
-    if b"__name__" in source:
+    if b"__main__" in source:
         return False
     tree = compile(source, path, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST, without the module ast
     top = list(statements(tree.body))
@@ -31,12 +31,14 @@ def kind(node):
 
 def statements(body):
     """The statements of a module, those within if and try too."""
-    for one in body:
+    left = body[::-1]
+    while left:
+        one = left.pop()
         if kind(one) in ("If", "Try", "TryStar"):
             inner = [*one.body, *one.orelse, *getattr(one, "finalbody", ())]
             for handler in getattr(one, "handlers", ()):
                 inner += handler.body
-            yield from statements(inner)
+            left += inner[::-1]
         else:
             yield one
 
@@ -69,9 +71,11 @@ def binds(statement):
 
 
 def nodes(node):
-    yield node
-    for field in node._fields:
-        value = getattr(node, field, None)
-        for child in value if isinstance(value, list) else (value,):
-            if hasattr(child, "_fields"):
-                yield from nodes(child)
+    """All nodes of a statement, which can be nested deeper than functions may call each other."""
+    left = [node]
+    while left:
+        node = left.pop()
+        yield node
+        for field in node._fields:
+            value = getattr(node, field, None)
+            left += [child for child in (value if isinstance(value, list) else (value,)) if hasattr(child, "_fields")]

@@ -21,6 +21,13 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// steps are the migrations that follow those.
+func steps() []*goose.Migration {
+	return []*goose.Migration{
+		goose.NewGoMigration(2, &goose.GoFunc{RunTx: putAllWords}, nil),
+	}
+}
+
 // database is the file of an index.
 type database struct {
 	*sharedfile.File
@@ -136,7 +143,7 @@ func isCurrent(ctx context.Context, db *sql.DB) (bool, error) {
 	err = errors.Join(
 		db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode),
 		db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied").Scan(&applied))
-	return mode == "wal" && applied == len(files), err
+	return mode == "wal" && applied == len(files)+len(steps()), err
 }
 
 // migrate puts a database into WAL mode and brings its schema up to this binary's. The
@@ -149,7 +156,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(steps()...))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package rag_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -435,5 +436,51 @@ func TestCompact(t *testing.T) {
 		if content, err := os.ReadFile(path + ending); err != nil || strings.Contains(string(content), "confidential") {
 			t.Errorf("%s has it still, %v", path+ending, err)
 		}
+	}
+}
+
+// Of a script without blanks a part of a sentence is found, in an index of an older version
+// too.
+func TestScriptsWithoutBlanks(t *testing.T) {
+	t.Parallel()
+	path := pathIn(t.TempDir())
+	x := open(t, path)
+	store(t, x,
+		row("ja", "本番環境のサーバーはNode20で動く。新しい版は使えない。"), row("zh", "我们选择了全文搜索引擎。", 1, 0, 0),
+		row("th", "เซิร์ฟเวอร์ใช้ฐานข้อมูลเดียว"), row("ko", "서버는 하나뿐이다."), row("en", "One server."))
+	look := func(x *rag.Index) {
+		t.Helper()
+		for text, want := range map[string]string{
+			"本番サーバーの設定": "ja", "node20": "ja", "搜索": "zh", "版": "ja", "ฐานข้อมูล": "th", "서버는": "ko", "検疫": "", "server": "en",
+		} {
+			if answer := find(t, x, ask(text)); keys(answer) != want {
+				t.Errorf("%s finds %q, want %q", text, keys(answer), want)
+			}
+		}
+	}
+	look(x)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, older := range []string{
+		"UPDATE words SET text = (SELECT e.text FROM entries e WHERE e.id = words.rowid), scope = (SELECT 'n' || e.namespace FROM entries e WHERE e.id = words.rowid)",
+		"DELETE FROM goose_db_version WHERE version_id = 2",
+	} {
+		if _, err := db.ExecContext(t.Context(), older); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x = open(t, path)
+	look(x)
+	store(t, x, row("ja", "別の話。"))
+	if answer := find(t, x, ask("本番")); keys(answer) != "" {
+		t.Errorf("a text that was replaced is found: %q", keys(answer))
 	}
 }

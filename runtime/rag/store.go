@@ -117,11 +117,14 @@ func (w *writer) put(row checked, done *Stored) error {
 	added, err := w.tx.ExecContext(w.ctx,
 		`INSERT INTO entries (namespace, project, key, thread_id, chain_root, created_at, model, metadata, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		namespace, row.Project, row.Key, row.ThreadID, row.ChainRoot, row.CreatedAt.UnixMilli(), model, string(row.Metadata), row.Text)
-	if err != nil || encoded == nil {
+	if err != nil {
 		return err
 	}
 	id, err := added.LastInsertId()
 	if err != nil {
+		return err
+	}
+	if err := putWords(w.ctx, w.tx, id, namespace, row.Text); err != nil || encoded == nil {
 		return err
 	}
 	return w.addVector(id, space{namespace, model}, encoded)

@@ -2,6 +2,7 @@ package rag
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -22,23 +23,47 @@ const (
 )
 
 // terms are the words of a text, each once, in their order, up to maxTerms of the first
-// MaxText bytes. They have only what FTS5 keeps of a text, so nothing in them is syntax.
+// MaxText bytes; of scripts without blanks pairs of characters. They have only what FTS5 keeps
+// of a text, so nothing in them is syntax.
 func terms(text string) (words []string) {
 	seen := map[string]bool{}
 	separates := func(r rune) bool { return !query.IsWordRune(r) && !unicode.Is(unicode.M, r) }
 	for word := range strings.FieldsFuncSeq(text[:min(len(text), MaxText)], separates) {
-		word = strings.ToLower(word)
-		if seen[word] || len(word) > maxTermSize || !strings.ContainsFunc(word, query.IsWordRune) {
-			continue
-		}
-		seen[word] = true
-		words = append(words, word)
-		if len(words) == maxTerms {
-			break
+		for _, part := range partsOf(strings.ToLower(word)) {
+			if seen[part] || len(part) > maxTermSize || !strings.ContainsFunc(part, query.IsWordRune) {
+				continue
+			}
+			seen[part] = true
+			if words = append(words, part); len(words) == maxTerms {
+				return words
+			}
 		}
 	}
 	return words
 }
+
+// partsOf takes a word apart that has characters of a script without blanks: each two of them
+// that stand together are a part, for one says little.
+func partsOf(word string) []string {
+	if !strings.ContainsFunc(word, query.IsUnspaced) {
+		return []string{word}
+	}
+	apart := slices.DeleteFunc(tokens(word), func(one string) bool { return !strings.ContainsFunc(one, query.IsWordRune) })
+	isOne := func(i int) bool { return i >= 0 && i < len(apart) && strings.ContainsFunc(apart[i], query.IsUnspaced) }
+	var parts []string
+	for i, one := range apart {
+		switch {
+		case isOne(i) && isOne(i+1):
+			parts = append(parts, one+apart[i+1])
+		case !isOne(i) || !isOne(i-1):
+			parts = append(parts, one)
+		}
+	}
+	return parts
+}
+
+// tokens are what FTS5 has of a word.
+func tokens(word string) []string { return strings.Fields(query.Apart(word)) }
 
 // byText finds rows by their words, the best first.
 func (s search) byText() ([]*candidate, error) {
@@ -69,9 +94,55 @@ func (s search) byText() ([]*candidate, error) {
 func (s search) match(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+		quoted[i] = `"` + strings.ReplaceAll(query.Apart(word), `"`, `""`) + `"`
 	}
-	return fmt.Sprintf(`scope : "n%d" AND text : (%s)`, s.space.namespace, strings.Join(quoted, " OR "))
+	return fmt.Sprintf(`scope : "%s" AND text : (%s)`, scopeOf(s.space.namespace), strings.Join(quoted, " OR "))
+}
+
+// scopeOf is the word that all documents of a namespace have.
+func scopeOf(namespace int64) string { return fmt.Sprintf("n%d", namespace) }
+
+// putWords replaces what a trigger has put into the words of an entry, where its text has
+// characters that each are a word.
+func putWords(ctx context.Context, tx *sql.Tx, id, namespace int64, text string) error {
+	apart := query.Apart(text)
+	if apart == text {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE words SET text = ?, scope = ? WHERE rowid = ?", apart, scopeOf(namespace), id)
+	return err
+}
+
+// putAllWords is [putWords] for all entries.
+func putAllWords(ctx context.Context, tx *sql.Tx) error {
+	const some = 200
+	type entry struct {
+		id, namespace int64
+		text          string
+	}
+	for last, more := int64(0), true; more; {
+		rows, err := tx.QueryContext(ctx, "SELECT id, namespace, text FROM entries WHERE id > ? ORDER BY id LIMIT ?", last, some)
+		if err != nil {
+			return err
+		}
+		var entries []entry
+		if err := each(rows, func(scan func(...any) error) error {
+			var e entry
+			err := scan(&e.id, &e.namespace, &e.text)
+			entries = append(entries, e)
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := putWords(ctx, tx, e.id, e.namespace, e.text); err != nil {
+				return err
+			}
+			last = e.id
+		}
+		more = len(entries) == some
+	}
+	return nil
 }
 
 // rarest leaves out the most common words, so that no more than maxMatches documents are
@@ -83,11 +154,11 @@ func (s search) rarest(words []string) ([]string, error) {
 	}
 	all := make([]counted, len(words))
 	for i, word := range words {
-		all[i].word = word
-		err := s.tx.QueryRowContext(s.ctx, "SELECT doc FROM vocabulary WHERE term = ?", word).Scan(&all[i].documents)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) { // none: it is written otherwise there, or not at all
+		documents, err := s.documents(word)
+		if err != nil {
 			return nil, err
 		}
+		all[i] = counted{word, documents}
 	}
 	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.documents, b.documents) })
 	var kept []string
@@ -99,4 +170,19 @@ func (s search) rarest(words []string) ([]string, error) {
 		kept = append(kept, c.word)
 	}
 	return kept, nil
+}
+
+// documents is how many documents have a word, at most.
+func (s search) documents(word string) (fewest int, err error) {
+	for i, token := range tokens(word) {
+		documents := 0
+		err := s.tx.QueryRowContext(s.ctx, "SELECT doc FROM vocabulary WHERE term = ?", token).Scan(&documents)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) { // none: it is written otherwise there, or not at all
+			return 0, err
+		}
+		if i == 0 || documents < fewest {
+			fewest = documents
+		}
+	}
+	return fewest, nil
 }

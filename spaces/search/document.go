@@ -145,8 +145,8 @@ func (d document) allFacts(kind item.Kind) []fact {
 	return all
 }
 
-// cut is the beginning of a text, fit for the database.
-func cut(text string, most int) string { return clean(text[:min(len(text), most)]) }
+// cut is the beginning of a text, fit for the index.
+func cut(text string, most int) string { return query.Apart(clean(item.Begin(text, most))) }
 
 // clean makes text fit for the database, which takes a NUL for its end.
 func clean(text string) string {

@@ -22,7 +22,7 @@ var schema string
 
 // schemaVersion is raised with every change of schema.sql or of what is put into
 // its tables.
-const schemaVersion = 5
+const schemaVersion = 6
 
 var (
 	// errVersion says that a file has the tables of another version.

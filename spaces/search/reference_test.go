@@ -44,7 +44,7 @@ type drawnItem struct {
 }
 
 // small is a few words, some of which begin or nearly are others.
-var small = []string{"lint", "linter", "lint-fix", "go", "gone", "form", "from", "Zürich", "zurich", "a", "b", "ab", "rye", "and", "42"}
+var small = []string{"lint", "linter", "lint-fix", "go", "gone", "form", "from", "Zürich", "zurich", "a", "b", "ab", "rye", "and", "42", "検索", "検索エンジンの使い方", "GPT4の", "ที่ดี"}
 
 func words(r *rapid.T, most int, label string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(small), 0, most).Draw(r, label), rapid.SampledFrom([]string{" ", ", ", " -- "}).Draw(r, "between"))
@@ -89,7 +89,7 @@ func (d drawnItem) entry() entry {
 var day = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func split(text string) []string {
-	text = strings.NewReplacer("ü", "u").Replace(strings.ToLower(text))
+	text = query.Apart(strings.NewReplacer("ü", "u").Replace(strings.ToLower(text)))
 	return strings.FieldsFunc(text, func(r rune) bool { return !query.IsWordRune(r) })
 }
 
@@ -199,7 +199,7 @@ func drawQuery(r *rapid.T) search.Query {
 	for range rapid.IntRange(1, 4).Draw(r, "parts") {
 		parts = append(parts, rapid.SampledFrom([]string{
 			"lint", "lint*", "go", `"go go"`, `"lint fix"`, "lint-fix", "form", "fron", "from", "zürich", "ZURICH", "a", "b", "a*", "NOT b", "NOT (a b)",
-			"(a OR b)", "(go OR NOT a)", "OR ab", "*", "rye/core", "42", `"and"`, "lintr", "x1", "AND a",
+			"(a OR b)", "(go OR NOT a)", "OR ab", "*", "rye/core", "42", `"and"`, "lintr", "x1", "AND a", "検索", "エンジン*", "gpt4", `"索エ"`, "NOT 使い", "ดี",
 		}).Draw(r, "part"))
 	}
 	q := search.Query{

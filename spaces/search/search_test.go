@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -491,5 +492,45 @@ func TestSourceFailure(t *testing.T) {
 	defer func() { _ = x.Close() }()
 	if _, err := x.Search(context.Background(), search.Query{Text: "*"}); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("error %v, want the source's", err)
+	}
+}
+
+// A word of a script without blanks is found within a sentence, and the preview shows it.
+func TestScriptsWithoutBlanks(t *testing.T) {
+	t.Parallel()
+	filler := strings.Repeat("他のことも書いてあります。", 40)
+	w := newWorld(t, map[string]string{
+		"project/knowledge/ja.md": "---\ntitle: 手引き\n---\n\n" + filler + "全文検索エンジンの使い方とサーバーの設定。GPT4も使えます。\n",
+		"project/knowledge/zh.md": "---\ntitle: 指南\n---\n\n" + strings.Repeat("这里还有别的内容。", 40) + "如何使用全文搜索引擎。\n",
+		"project/knowledge/th.md": "---\ntitle: คู่มือ\n---\n\nวิธีใช้เครื่องมือค้นหาข้อความ\n",
+		"project/knowledge/ko.md": "---\ntitle: 안내\n---\n\n전문 검색 엔진의 사용법\n",
+	})
+	x := w.open()
+	for text, want := range map[string]string{
+		"検索": "ja", "エンジン": "ja", "エンジン*": "ja", "サーバー": "ja", "使い方 検索": "ja", `"全文検索"`: "ja", "gpt4": "ja", "GPT4も": "ja", "手引": "ja",
+		"索検": "", "検索 NOT エンジン": "", "搜索": "zh", "搜索引擎": "zh", "全文": "ja zh", "ค้นหา": "th", "เครื่องมือ": "th", "คู่มือ": "th",
+		"검색": "ko", "색": "", "사용*": "ko",
+	} {
+		page := find(t, x, search.Query{Text: text})
+		found := ids(page)
+		for i, id := range found {
+			found[i] = path.Base(id)
+		}
+		slices.Sort(found)
+		if got := strings.Join(found, " "); got != want {
+			t.Errorf("%s finds %q, want %q", text, got, want)
+		}
+	}
+	for text, shown := range map[string]string{"検索": "検索", "gpt4": "GPT4", "搜索引擎": "搜索引擎"} {
+		if page := find(t, x, search.Query{Text: text}); !strings.Contains(page.Results[0].Preview, shown) {
+			t.Errorf("%s: %s", text, page.Results[0].Preview)
+		}
+	}
+	page := find(t, x, search.Query{Text: "検索窓口", Options: search.Options{Fuzzy: 3}})
+	if page.Total != 0 {
+		t.Errorf("fuzzy: %v", ids(page))
+	}
+	if page = find(t, x, search.Query{Text: strings.Repeat("検索", 600)}); page.Total != 0 {
+		t.Errorf("a long one: %v", ids(page))
 	}
 }

@@ -78,28 +78,46 @@ func (s shower) preview(body string) string {
 // firstMatch is where the first word stands that one of the terms begins with; 0
 // where there is none.
 func (s shower) firstMatch(body string) int {
-	type start struct {
-		word   string
-		prefix bool
-	}
 	var starts []start
+	at := len(body)
 	for _, t := range s.terms {
+		if strings.ContainsFunc(t.Text, query.IsUnspaced) { // it stands within what has no blanks
+			if i := strings.Index(body, strings.TrimSpace(t.Text)); i >= 0 {
+				at = min(at, i)
+			}
+			continue
+		}
 		words := strings.FieldsFunc(t.Text, func(r rune) bool { return !query.IsWordRune(r) })
 		if len(words) > 0 {
 			starts = append(starts, start{fold(words[0]), t.Prefix && len(words) == 1})
 		}
 	}
-	for from := 0; len(starts) > 0 && from < len(body); {
-		gap := strings.IndexFunc(body[from:], query.IsWordRune)
+	if at = firstWord(body[:at], starts); at == len(body) {
+		return 0
+	}
+	return at
+}
+
+// start is a word that is looked for, or the beginning of one.
+type start struct {
+	word   string
+	prefix bool
+}
+
+// firstWord is where the first of such words stands in a text; its length where none does.
+func firstWord(text string, starts []start) int {
+	inWord := func(r rune) bool { return query.IsWordRune(r) && !query.IsUnspaced(r) }
+	for from := 0; len(starts) > 0 && from < len(text); {
+		gap := strings.IndexFunc(text[from:], inWord)
 		if gap < 0 {
 			break
 		}
 		from += gap
-		end := strings.IndexFunc(body[from:], func(r rune) bool { return !query.IsWordRune(r) && !unicode.Is(unicode.Mn, r) })
+		end := strings.IndexFunc(text[from:], func(r rune) bool { return !inWord(r) && !unicode.Is(unicode.Mn, r) })
 		if end < 0 {
-			end = len(body) - from
+			end = len(text) - from
 		}
-		word := fold(body[from : from+end])
+		word := fold(text[from : from+end])
 		for _, s := range starts {
 			if word == s.word || s.prefix && strings.HasPrefix(word, s.word) {
 				return from
@@ -107,7 +125,7 @@ func (s shower) firstMatch(body string) int {
 		}
 		from += end
 	}
-	return 0
+	return len(text)
 }
 
 // fold is a word as the index has it, for nearly all words: in small letters and

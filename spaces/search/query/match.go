@@ -151,11 +151,6 @@ func (m Matcher) any(alternatives []string) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// Word reports whether a text is one word to the index.
-func Word(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !IsWordRune(r) })
-}
-
 // quoted is a text that FTS5 reads as words. A NUL byte would end the expression.
 func quoted(text string) string {
 	text = strings.Map(func(r rune) rune {
@@ -163,6 +158,6 @@ func quoted(text string) string {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(text, " "))
+	}, Apart(strings.ToValidUTF8(text, " ")))
 	return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 }

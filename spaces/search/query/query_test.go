@@ -244,3 +244,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// In scripts without blanks each character is a word to the index.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":               "",
+		"plain words":    "plain words",
+		"検索":             " 検  索 ",
+		"GPT4の使い":        "GPT4 の  使  い ",
+		"サーバー":           " サ  ー  バ  ー ",
+		"한국어 검색":         "한국어 검색",
+		"ไทย":            " ไ  ท  ย ",
+		"、。":             "、。",
+		"Zürich, Ελλάδα": "Zürich, Ελλάδα",
+		"𠮷野家 and 々 \xff": " 𠮷  野  家  and  々  \ufffd",
+	} {
+		if got := query.Apart(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	for text, is := range map[string]bool{"word": true, "検": true, "検索": false, "a検": false, "검색": true, "a b": false, "": false} {
+		if query.Word(text) != is {
+			t.Errorf("%q is one word: %t", text, !is)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -210,13 +211,18 @@ func (r *Registry) Answers(ctx context.Context, p config.Provider) bool {
 
 // answers reports whether anything speaks HTTP at a base URL.
 func answers(ctx context.Context, baseURL string) bool {
+	return probe(ctx, baseURL, "models", func(io.Reader) {}) // that there is an answer is all that matters
+}
+
+// probe reads what is at a path below a base URL, and reports whether anything answers.
+func probe(ctx context.Context, baseURL, path string, read func(io.Reader)) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	u, err := url.Parse(baseURL)
 	if err != nil {
 		return false
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("models").String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath(path).String(), nil)
 	if err != nil {
 		return false
 	}
@@ -226,6 +232,7 @@ func answers(ctx context.Context, baseURL string) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close() // that there is an answer is all that matters
+	defer func() { _ = resp.Body.Close() }()
+	read(resp.Body)
 	return true
 }

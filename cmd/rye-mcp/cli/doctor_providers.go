@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -80,6 +81,35 @@ func (d *doctor) modelProviders(ctx context.Context) []finding {
 			continue
 		}
 		found = append(found, d.providerState(ctx, p))
+		if p.Local {
+			found = append(found, d.shortContexts(ctx, p)...)
+		}
+	}
+	return found
+}
+
+// usefulContext is a context window, in tokens, in which a thread can work.
+const usefulContext = 32_768
+
+// shortContexts warns of models that Ollama has loaded with a shorter context than threads
+// take them to have: of a request that is longer it cuts off the beginning.
+func (d *doctor) shortContexts(ctx context.Context, p config.Provider) (found []finding) {
+	loaded := d.providers.Loaded(ctx, p)
+	ids := slices.Concat(slices.Collect(maps.Values(p.Tiers)), slices.Collect(maps.Keys(p.Models)))
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		choice, _, err := d.providers.Known(p.Name + "/" + id)
+		_, window := limit.ContextUse(choice.Model, 0, 0)
+		tokens := int64(loaded[id])
+		if err != nil || tokens == 0 || tokens >= window {
+			continue
+		}
+		try := fmt.Sprintf("models: {%q: {context_window: %d}} in ~/.ai/config/agent/providers/%s.yaml", id, max(tokens, usefulContext), p.Name)
+		if tokens < usefulContext {
+			try = fmt.Sprintf("start Ollama with OLLAMA_CONTEXT_LENGTH=%d, and set %s", usefulContext, try)
+		}
+		found = append(found, warnf(try, "%s/%s is loaded with a context of %d tokens, and threads take it to have %d: the beginning of longer requests is cut off",
+			p.Name, id, tokens, window))
 	}
 	return found
 }

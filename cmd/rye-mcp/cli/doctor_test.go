@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,5 +191,50 @@ func TestAdoptWith(t *testing.T) {
 		if got := adoptWith(tt.own, tt.stranger); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s", tt.name, got)
 		}
+	}
+}
+
+// TestDoctorShortContext: Ollama tells how much context it has loaded a model with, so that
+// nobody has to wait for a thread whose requests it cuts off.
+func TestDoctorShortContext(t *testing.T) {
+	t.Parallel()
+	const small = `{"models": [{"name": "qwen3:8b", "context_length": 4096}]}`
+	for name, c := range map[string]struct {
+		models, ps string
+		says, try  string
+	}{
+		"less than threads take it for": {"", small, "ollama/qwen3:8b is loaded with a context of 4096 tokens, and threads take it to have 200000", "start Ollama with OLLAMA_CONTEXT_LENGTH=32768, and set models: {\"qwen3:8b\": {context_window: 32768}} in "},
+		"enough, if it is said":         {"", strings.Replace(small, "4096", "65536", 1), "65536 tokens", "models: {\"qwen3:8b\": {context_window: 65536}} in "},
+		"as it is said":                 {"models: {qwen3:8b: {context_window: 4096}}", small, "", ""},
+		"by its whole name":             {"models: {gemma3: {vision: true}}", `{"models": [{"name": "gemma3:latest", "context_length": 4096}]}`, "ollama/gemma3 is loaded", "OLLAMA_CONTEXT_LENGTH"},
+		"of no thread":                  {"", `{"models": [{"name": "embeddinggemma:latest", "context_length": 2048}]}`, "", ""},
+		"nothing is loaded":             {"", `{"models": []}`, "", ""},
+		"no Ollama":                     {"", "404 page not found", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mux := http.NewServeMux()
+			mux.HandleFunc("GET /api/ps", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.ps) })
+			server := httptest.NewServer(mux)
+			t.Cleanup(server.Close)
+			d := testDoctor(t)
+			file := filepath.Join(d.user, ".ai", "config", "agent", "providers", "ollama.yaml")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("base_url: "+server.URL+"/v1\n"+c.models+"\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			d = newDoctor(d.sys, options{}, d.project)
+			var warned []finding
+			for _, f := range d.modelProviders(t.Context()) {
+				if f.Level == levelWarn {
+					warned = append(warned, f)
+				}
+			}
+			if c.says == "" && len(warned) == 0 {
+				return
+			}
+			if len(warned) != 1 || c.says == "" || !strings.Contains(warned[0].Detail, c.says) || !strings.Contains(warned[0].Try, c.try) {
+				t.Errorf("%+v, want %q", warned, c.says)
+			}
+		})
 	}
 }

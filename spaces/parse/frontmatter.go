@@ -26,7 +26,7 @@ func frontMatter(before string, doc *item.DirectiveDoc) []item.UnknownName {
 	for _, k := range frontMatterKeys(before) {
 		for _, p := range places {
 			if !p.said && slices.Contains(p.keys, k.key) {
-				found = append(found, item.UnknownName{Line: k.line, Nearest: p.element, Text: fmt.Sprintf("front matter is not read: its %s has no effect", k.key)})
+				found = append(found, item.UnknownName{Line: k.line, Nearest: p.element, Text: fmt.Sprintf("front matter is not read: its key %s has no effect", k.key)})
 			}
 		}
 	}

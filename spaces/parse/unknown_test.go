@@ -113,7 +113,7 @@ func TestFrontMatter(t *testing.T) {
 	}
 	const front = "<!-- rye:signed:x -->\n---\nname: reviewer\ntools: Read, Bash\n  model: no key\nmodel: opus\n---\n"
 	for block, want := range map[string]string{
-		"": "4: front matter is not read: its tools has no effect; did you mean <permissions>?\n6: front matter is not read: its model has no effect; did you mean <model>?\n",
+		"": "4: front matter is not read: its key tools has no effect; did you mean <permissions>?\n6: front matter is not read: its key model has no effect; did you mean <model>?\n",
 		`<permissions><execute><tool>rye.bash</tool></execute></permissions><model tier="fast" />`: "",
 	} {
 		doc, err := parse.Directive("d.md", []byte(front+meta(block)))

@@ -106,8 +106,7 @@ func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key, accepted []s
 	}
 	switch {
 	case e.Folder != "":
-		told.May, err = a.signForeign(e, key, accepted)
-		return told, err
+		return a.signForeign(e, key, accepted)
 	case len(accepted) > 0:
 		return told, tool.Faultf(tool.CodeUnsupported, "%s accepts risks by itself, with <acknowledge> in its <permissions>", e.ID)
 	}
@@ -117,16 +116,37 @@ func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key, accepted []s
 	return told, a.signFile(e, key, func([]byte) error { return nil })
 }
 
-// examine refuses a tool that can never be run as it is written, and notes what else is wrong.
+// examine refuses a tool that can never be run as it is written, and notes what else is wrong
+// with a tool or a directive.
 func (a *Actions) examine(e resolve.Entry) (notes []string, err error) {
-	if e.Kind != item.Tool || a.Executor == nil {
+	if e.Kind != item.Tool && e.Kind != item.Directive {
 		return nil, nil
 	}
 	found, err := a.Resolver.In(e.Space).Find(e.Kind, e.ID)
 	if err != nil || found.Path != e.Path {
 		return nil, nil //nolint:nilerr // whoever reads the file says what is wrong with it
 	}
+	if e.Kind == item.Directive {
+		doc, err := found.Directive()
+		if err != nil {
+			return nil, nil //nolint:nilerr // see above
+		}
+		return stops(doc, e.ID), nil
+	}
+	if a.Executor == nil {
+		return nil, nil
+	}
 	return a.Executor.Examine(found)
+}
+
+// stops are the names in a directive for which no thread is started.
+func stops(doc *item.DirectiveDoc, id string) (list []string) {
+	for _, name := range doc.UnknownNames(id) {
+		if name.Part != "" {
+			list = append(list, fmt.Sprintf("no thread is started by it: line %d: %s", name.Line, name))
+		}
+	}
+	return list
 }
 
 // signFile replaces the file of an entry by its signed form, when what it holds

@@ -170,3 +170,23 @@ func TestSignRefuses(t *testing.T) {
 		t.Error("a refused item was changed")
 	}
 }
+
+// Whoever signs a directive by which no thread is started is told so, of ours and of other
+// programs.
+func TestSignNotesWhatStopsAStart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.makeKey()
+	h.put(h.project, "directives/test/slip.md", strings.Replace(helloDirective, "<metadata>", `<metadata><limit turns="3" />`, 1))
+	h.put(h.project, "../.claude/agents/part.md", "---\ntools: Read, Bash(git:*)\n---\n\nLook.\n")
+	for id, want := range map[string]string{"test/slip": "<limit>", "claude/agents/part": "a part of Bash", "test/hello": ""} {
+		r, err := h.Sign(t.Context(), h.client(), SignRequest{ItemType: "directive", ItemID: id})
+		if err != nil || len(r.Signed) != 1 {
+			t.Errorf("%s: %+v, %v", id, r, err)
+			continue
+		}
+		if notes := strings.Join(r.Signed[0].Notes, "\n"); (want == "") != (notes == "") || !strings.Contains(notes, want) {
+			t.Errorf("%s: notes %q, want %q", id, notes, want)
+		}
+	}
+}

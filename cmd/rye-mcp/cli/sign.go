@@ -137,6 +137,9 @@ func writeSigned(d display, r action.SignResult) error {
 		if len(s.May) > 0 {
 			path += "; it may " + strings.Join(s.May, ", ")
 		}
+		for _, note := range s.Notes {
+			path += "; " + note
+		}
 		t.add(cell{"signed", green}, text(string(s.Type)), text(s.Item), text(path))
 	}
 	for _, f := range r.Failed {

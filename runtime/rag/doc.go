@@ -16,6 +16,9 @@
 // these apart, and one that a single row has, an id, counts in full. The same query twice has the same answer: what is equal
 // is ordered by project and key.
 //
+// Of scripts without blanks each character is a word of a row, and each two in a row are one of
+// a query.
+//
 // Vectors of different models, or of different dimensions, are never compared. An answer
 // says how many rows were left out for that.
 //

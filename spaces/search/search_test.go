@@ -522,8 +522,8 @@ func TestScriptsWithoutBlanks(t *testing.T) {
 		}
 	}
 	for text, shown := range map[string]string{"検索": "検索", "gpt4": "GPT4", "搜索引擎": "搜索引擎"} {
-		if page := find(t, x, search.Query{Text: text}); !strings.Contains(page.Results[0].Preview, shown) {
-			t.Errorf("%s: %s", text, page.Results[0].Preview)
+		if page := find(t, x, search.Query{Text: text}); page.Total != 1 || !strings.Contains(page.Results[0].Preview, shown) {
+			t.Errorf("%s: %+v", text, page.Results)
 		}
 	}
 	page := find(t, x, search.Query{Text: "検索窓口", Options: search.Options{Fuzzy: 3}})

@@ -1,9 +1,13 @@
 package loop
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -27,6 +31,49 @@ func TestCancelOnRecordInterrupts(t *testing.T) {
 			t.Fatalf("%s %+v, %v", rec.Status, rec.Outcome, err)
 		}
 	})
+}
+
+// recorded is a registry in which a cancel is on record.
+type recorded struct {
+	store.Store
+	rec thread.Record
+}
+
+func (s recorded) Get(context.Context, thread.ID) (thread.Record, error) { return s.rec, nil }
+
+// nameless is a run of a row without one.
+type nameless struct{ store.Runner }
+
+func (nameless) Of() (thread.ID, thread.Run) { return "a-1", "" }
+
+// TestSignalTellsMore: a thread that reads of its cancel on record is told by the signal that
+// comes after, where one comes; without one it stops all the same.
+func TestSignalTellsMore(t *testing.T) {
+	t.Parallel()
+	killed := errors.New("it was killed")
+	for name, c := range map[string]struct {
+		signal time.Duration // after the look; 0: there is none
+		want   error
+	}{"a signal comes": {signalWithin - time.Millisecond, killed}, "none comes": {0, thread.ErrCancelled}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, signal := context.WithCancelCause(t.Context())
+				defer signal(nil)
+				r := newRun(Deps{Runner: nameless{}, Store: recorded{rec: thread.Record{Status: thread.Running, CancelRequestedAt: time.Now()}}})
+				heeding, done := r.heedRecord(ctx)
+				defer done()
+				if c.signal > 0 {
+					time.Sleep(r.lookEvery + c.signal)
+					signal(killed)
+				}
+				<-heeding.Done()
+				if got := context.Cause(heeding); !errors.Is(got, c.want) {
+					t.Errorf("it stops by %v, want %v", got, c.want)
+				}
+			})
+		})
+	}
 }
 
 const (

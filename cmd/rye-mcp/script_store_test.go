@@ -127,7 +127,14 @@ func TestStoreMigrateKilled(t *testing.T) {
 		if out, err := p.rye(slices.Concat(at[there], env), "store", "migrate", "--to", to); err == nil || !died() {
 			t.Fatalf("not killed at %s: %v\n%s", point, err, out)
 		}
-		if point != relocate.CrashRetired { // which is the end
+		if point == relocate.CrashRetired { // which is the end, but nobody else knows
+			if out, err := p.rye(at[!there], "threads", "list"); err == nil || !strings.Contains(out, "being moved here") {
+				t.Errorf("%s: the new place: %v\n%s", point, err, out)
+			}
+			if told := p.ryes(at[there], "store", "migrate", "--to", to); !strings.Contains(told, "all was moved already") {
+				t.Errorf("%s: it tells\n%s", point, told)
+			}
+		} else {
 			if got := shown(there); got != want {
 				t.Errorf("%s: the old place has\n%s\nwant\n%s", point, got, want)
 			}

@@ -21,19 +21,21 @@ import (
 )
 
 // The crash points of a move, in order. Before the last one the old place is what holds;
-// whatever is there of the new one is used when the move is called again.
+// whatever is there of the new one is used when the move is called again. After it the new one
+// is complete, and opened to others by that.
 const (
 	CrashItems    thread.Crashpoint = "relocate.items"    // the snapshot of one more thread is in the new place
 	CrashRecords  thread.Crashpoint = "relocate.records"  // those of one more thread are in the new place
 	CrashRows     thread.Crashpoint = "relocate.rows"     // so are all rows
 	CrashMemory   thread.Crashpoint = "relocate.memory"   // so is memory
 	CrashCompared thread.Crashpoint = "relocate.compared" // both places have the same
+	CrashComplete thread.Crashpoint = "relocate.complete" // the new place says so
 	CrashRetired  thread.Crashpoint = "relocate.retired"  // the old place is put aside
 )
 
 // Crashpoints lists the crash points of a move, in order.
 func Crashpoints() []thread.Crashpoint {
-	return []thread.Crashpoint{CrashItems, CrashRecords, CrashRows, CrashMemory, CrashCompared, CrashRetired}
+	return []thread.Crashpoint{CrashItems, CrashRecords, CrashRows, CrashMemory, CrashCompared, CrashComplete, CrashRetired}
 }
 
 // Rows are those of one place.
@@ -58,11 +60,20 @@ type Move struct {
 	Only     bool // look and compare
 	// Begun: what is in the new place was left there by a move from the old one.
 	Begun bool
-	// Unfinished notes that the new place does not have everything yet, and is refused to all
-	// but who moves threads there, or that it has.
-	Unfinished  func(ctx context.Context, is bool) error
+	// Mark notes how far the new place is.
+	Mark        func(context.Context, Stage) error
 	Crashpoints thread.Crashpoints
 }
+
+// Stage is how far the new place of a move is.
+type Stage int
+
+// The stages. Before the last one the place is refused to all but who moves threads there.
+const (
+	Begun    Stage = iota // it does not have everything yet
+	Complete              // it has, and the old one is being put aside
+	Ended
+)
 
 // Memory is what is noted for the threads of a project, in both places.
 type Memory interface {
@@ -109,7 +120,7 @@ func (m Move) Run(ctx context.Context) (done Moved, err error) {
 	if m.Only {
 		return done, nil
 	}
-	if err := m.Unfinished(ctx, true); err != nil {
+	if err := m.Mark(ctx, Begun); err != nil {
 		return done, err
 	}
 	items := carrier{move: m, names: map[string]string{}}
@@ -184,15 +195,15 @@ func (m Move) passOn(ctx context.Context, has store.Content) (kept string, err e
 			moved.Threads, moved.Rows, has.Threads, has.Rows)
 	}
 	m.Crashpoints.At(CrashCompared)
-	// Nobody can start a thread in the old place now, so that both are the same until it is gone.
-	if err := m.Unfinished(ctx, false); err != nil {
+	if err := m.Mark(ctx, Complete); err != nil {
 		return "", err
 	}
+	m.Crashpoints.At(CrashComplete)
 	if kept, err = m.From.Retire(ctx); err != nil {
-		return "", errors.Join(err, m.Unfinished(ctx, true))
+		return "", err
 	}
 	m.Crashpoints.At(CrashRetired)
-	return kept, nil
+	return kept, m.Mark(ctx, Ended)
 }
 
 // withRecords are the threads of which there is more than a row.

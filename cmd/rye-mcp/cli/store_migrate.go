@@ -71,7 +71,9 @@ type migrated struct {
 	Items  relocate.Items `json:"items"`
 	Memory relocate.Noted `json:"memory"`
 	Kept   string         `json:"kept,omitempty"` // where the old place is
-	Next   string         `json:"next,omitempty"`
+	// Already: it was put aside by a move that was cut short then.
+	Already bool   `json:"already,omitempty"`
+	Next    string `json:"next,omitempty"`
 }
 
 func (m migration) run(ctx context.Context) (done migrated, err error) {
@@ -92,17 +94,22 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if err := settleAll(ctx, from); err != nil {
+	place, err := m.placeOf(dir, source)
+	if err != nil {
+		return done, err
+	}
+	if now, err := from.store.Now(ctx); err != nil {
+		return done, err
+	} else if now == nil {
+		return m.conclude(ctx, dir, source, target, place, done)
+	}
+	if _, err := from.control.Threads.Sweep(ctx); err != nil {
 		return done, err
 	}
 	if err := unattended(ctx, from); err != nil {
 		return done, err
 	}
 	if err := applied(ctx, from); err != nil {
-		return done, err
-	}
-	place, err := m.placeOf(dir, source)
-	if err != nil {
 		return done, err
 	}
 	to, begun, err := m.target(ctx, dir, target, from, place)
@@ -123,20 +130,6 @@ func (m migration) run(ctx context.Context) (done migrated, err error) {
 	return done, err
 }
 
-// settleAll ends the threads of a project that are dead. A project without threads is an
-// error.
-func settleAll(ctx context.Context, p *project) error {
-	now, err := p.store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	if now == nil {
-		return &usageError{message: "no thread of this project is kept at " + p.state.site.url.String(), try: "rye-mcp store status"}
-	}
-	_, err = p.control.Threads.Sweep(ctx)
-	return err
-}
-
 func (m migration) move(ctx context.Context, from, to *project, place string, begun bool) (relocate.Moved, error) {
 	memory, err := newMovedMemory(from, to)
 	if err != nil {
@@ -150,12 +143,7 @@ func (m migration) move(ctx context.Context, from, to *project, place string, be
 	old.Retire = func(ctx context.Context) (string, error) { return retire(ctx, from, there) }
 	return relocate.Move{
 		From: old, To: endOf(to), Memory: memory, Only: m.dryRun, Begun: begun, Crashpoints: m.sys.Crashpoints,
-		Unfinished: func(ctx context.Context, is bool) error {
-			if !is {
-				return setMoving(ctx, to, "")
-			}
-			return setMoving(ctx, to, place)
-		},
+		Mark: func(ctx context.Context, stage relocate.Stage) error { return setMoving(ctx, to, place, stage) },
 	}.Run(ctx)
 }
 
@@ -266,6 +254,14 @@ func syncFolder(dir string) error {
 }
 
 func (m migration) tell(done migrated) error {
+	if done.Already {
+		opened := "is open to others now"
+		if m.dryRun {
+			opened = "would be opened to others"
+		}
+		_, err := fmt.Fprintf(m.sys.Stdout, "all was moved already (%s) from %s to %s, which %s\n", counted(int(done.Content.Threads), "thread"), done.From, done.To, opened)
+		return m.tellNext(done, err)
+	}
 	verb := "moved"
 	if m.dryRun {
 		verb = "would move"
@@ -293,6 +289,11 @@ func (m migration) tellMoved(done migrated) error {
 	_, err := fmt.Fprintf(m.sys.Stdout, `with them: %s of items, %d %s of memory, %s
 all of it is the same there; what was here is kept as %s, with logs and working trees
 `, counted(done.Items.Snapshots, "snapshot"), done.Memory.Entries, verb(done.Memory.Entries, "entry", "entries"), counted(done.Memory.Texts, "stored text"), done.Kept)
+	return m.tellNext(done, err)
+}
+
+// tellNext says what to do next, unless what was said before it could not be.
+func (m migration) tellNext(done migrated, err error) error {
 	if err != nil || done.Next == "" {
 		return err
 	}

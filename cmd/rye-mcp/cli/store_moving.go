@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/relocate"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -21,49 +22,71 @@ import (
 // says where they come from. On a server the schema has that as its comment.
 const movingFile = "moving"
 
+// allThere ends that text when nothing is missing any more, and the old place is put aside.
+const allThere = "\nall of it is there"
+
 // unfinished refuses threads of this machine that are on their way to it.
 func (s System) unfinished(dir string) error {
 	if s.store != nil && s.store.moving {
 		return nil
 	}
-	from, err := readMoving(dir)
-	if err != nil || from == "" {
+	from, is, err := readMoving(dir)
+	if err != nil || !is {
 		return err
 	}
-	moving := &store.MovingError{From: from}
+	moving := &store.MovingError{From: strings.TrimSuffix(from, allThere)}
 	return tool.Faultf(tool.CodeStore, "%w", moving).WithTry("%s", moving.Try()).
 		WithHint("Threads can neither be started nor looked at before that has ended. Tell the person.")
 }
 
-func readMoving(dir string) (from string, err error) {
+func readMoving(dir string) (text string, is bool, err error) {
 	if dir == "" { // there is none
-		return "", nil
+		return "", false, nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, movingFile))
+	said, err := os.ReadFile(filepath.Join(dir, movingFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", false, nil
 	}
-	return string(text), err
+	return string(said), err == nil, err
 }
 
-// movingTo says from where threads are being moved to a project; empty: they are not.
-func movingTo(ctx context.Context, p *project) (from string, err error) {
+// movingTo says from where threads are being moved to a project, and how far that is.
+func movingTo(ctx context.Context, p *project) (from string, stage relocate.Stage, err error) {
 	if _, err := p.store.Now(ctx); err != nil {
-		return "", err
+		return "", 0, err
 	}
+	text, is, err := movingMark(ctx, p)
+	if err != nil || !is {
+		return "", relocate.Ended, err
+	}
+	from, complete := strings.CutSuffix(text, allThere)
+	if complete {
+		stage = relocate.Complete
+	}
+	return from, stage, nil
+}
+
+// movingMark is the mark of a place that threads are being moved to, where it has one.
+func movingMark(ctx context.Context, p *project) (text string, is bool, err error) {
 	if !p.state.site.shared() {
 		return readMoving(p.state.Home().Dir)
 	}
 	server, err := p.server.get(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	from, err = server.Moving(ctx, p.state.site.project)
-	return from, p.state.site.fault(err)
+	text, err = server.Moving(ctx, p.state.site.project)
+	return text, text != "", p.state.site.fault(err)
 }
 
-// setMoving notes from where threads are being moved to a project; empty: they are there.
-func setMoving(ctx context.Context, p *project, from string) error {
+// setMoving notes from where threads are being moved to a project, and how far that is.
+func setMoving(ctx context.Context, p *project, from string, stage relocate.Stage) error {
+	switch stage {
+	case relocate.Complete:
+		from += allThere
+	case relocate.Ended:
+		from = ""
+	}
 	if p.state.site.shared() {
 		server, err := p.server.get(ctx)
 		if err != nil {
@@ -101,9 +124,9 @@ func (m migration) target(ctx context.Context, dir string, at site, from *projec
 	if to, err = m.open(ctx, dir, at, true); err != nil {
 		return nil, false, err
 	}
-	was, err := movingTo(ctx, to)
+	was, stage, err := movingTo(ctx, to)
 	switch {
-	case err != nil, was == "":
+	case err != nil, stage == relocate.Ended:
 	case was != place:
 		err = tool.Faultf(tool.CodeConflict, "threads are being moved there from %s", was).
 			WithTry("let that end, there; or another name in store.project, or another database")
@@ -117,6 +140,29 @@ func (m migration) target(ctx context.Context, dir string, at site, from *projec
 		err, to = errors.Join(err, to.Close()), nil
 	}
 	return to, begun, err
+}
+
+// conclude ends a move whose old place is put aside already: it was cut short before others could
+// use the new one.
+func (m migration) conclude(ctx context.Context, dir string, source, at site, place string, done migrated) (_ migrated, err error) {
+	to, err := m.open(ctx, dir, at, true)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	was, stage, err := movingTo(ctx, to)
+	if err != nil {
+		return done, err
+	}
+	if was != place || stage != relocate.Complete {
+		return done, &usageError{message: "no thread of this project is kept at " + source.url.String(), try: "rye-mcp store status"}
+	}
+	done.Already = true
+	if done.Content, err = rowsOf(to).Content(ctx); err != nil || m.dryRun {
+		return done, err
+	}
+	done.Next = m.notSet(ctx, dir, at)
+	return done, setMoving(ctx, to, place, relocate.Ended)
 }
 
 // afresh puts rows aside that are not those of the old place, and opens the new one again.

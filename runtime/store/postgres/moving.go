@@ -22,6 +22,7 @@ const movingMark = "rye: moving from "
 // unfinished refuses a project that threads are being moved to.
 func (s *Server) unfinished(mark string) error {
 	if from, is := strings.CutPrefix(mark, movingMark); is && !s.opts.Moving {
+		from, _, _ = strings.Cut(from, "\n") // where they come from; behind it, how far they are
 		return &store.MovingError{From: from}
 	}
 	return nil

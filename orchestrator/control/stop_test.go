@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,29 @@ func TestCancelAtOnce(t *testing.T) {
 	group.Wait()
 	s.wantState(thread.Cancelled, root, child)
 	s.wantTree(root, store.TreeSpend{Threads: 2})
+}
+
+// TestStopTooLate: a thread whose work is complete when it is told to stop has completed, and
+// nothing that is told of it says that it was stopped.
+func TestStopTooLate(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, stopIt := range []func(*stop.Stopper, context.Context, ...thread.ID) (stop.Stopped, error){(*stop.Stopper).Cancel, (*stop.Stopper).Kill} {
+		id := s.start("idle", "")
+		s.order(id, "work")
+		stopped, err := stopIt(s.c.Stop.By("somebody"), s.ctx, id)
+		s.noError(err)
+		s.wantReceipts(stopped, true, string(id)+" completed already_ended")
+		const want = "a cancel by somebody came too late: the work was complete"
+		status, err := s.c.View.Status(s.ctx, id)
+		s.noError(err)
+		if !slices.Contains(status.Warnings, want) {
+			s.Errorf("its status warns of %q", status.Warnings)
+		}
+		if got := s.wait(s.c, WaitAll, id).Results[id]; got.Status != thread.Completed || !slices.Contains(got.Warnings, want) {
+			s.Errorf("its result: %+v", got)
+		}
+	}
 }
 
 // TestKill terminates a thread that would have stopped softly, and one that is

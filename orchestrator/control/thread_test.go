@@ -46,6 +46,7 @@ type puppet struct {
 	turn  int // of the conversation, the last one
 	// pauseAt is the step of its end at which the process waits.
 	pauseAt thread.Crashpoint
+	done    bool     // with its work: it completes when it is told to stop
 	conn    net.Conn // nil: nobody gives orders
 }
 
@@ -89,6 +90,9 @@ func playThread(args []string) error {
 	for {
 		select {
 		case <-signals:
+			if p.done {
+				return p.end(thread.Completed)
+			}
 			return p.end(thread.Cancelled)
 		case order, ok := <-orders:
 			if !ok {
@@ -220,6 +224,8 @@ func (p *puppet) obey(order string) error {
 		os.Exit(0)
 	case "end": // and not the process
 		return p.end(thread.Completed)
+	case "work": // to its end, and not further
+		p.done = true
 	case "stubborn":
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	case "spend":

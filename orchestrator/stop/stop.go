@@ -362,7 +362,7 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 		return s.stopUnnamed(ctx, rec, byItself)
 	}
 	if err != nil || rec.Status.Terminal() {
-		return receipt(rec, byItself, err)
+		return toldToStop(rec, byItself, err)
 	}
 	if reach := s.Threads.Life.Reach(rec.Process); reach == life.Walled || reach == life.Elsewhere {
 		return s.awaitElsewhere(ctx, rec, reach)
@@ -374,9 +374,9 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	}
 	after, rowErr := s.Threads.AwaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
 	if how == life.AlreadyGone {
-		return receipt(after, byItself, errors.Join(err, rowErr))
+		return toldToStop(after, byItself, errors.Join(err, rowErr))
 	}
-	return receipt(after, string(how), errors.Join(err, rowErr))
+	return toldToStop(after, string(how), errors.Join(err, rowErr))
 }
 
 // awaitElsewhere gives a thread that this process cannot signal the ladder's time
@@ -388,7 +388,7 @@ func (s *stopping) awaitElsewhere(ctx context.Context, rec thread.Record, reach 
 	if err == nil && !after.Status.Terminal() {
 		err = &elsewhereError{process: rec.Process, reach: reach}
 	}
-	return receipt(after, howAsked, err)
+	return toldToStop(after, howAsked, err)
 }
 
 // elsewhereError says of a thread that is to stop and has not yet where it runs.
@@ -419,6 +419,15 @@ func (s *Stopper) Alive(ctx context.Context, rec thread.Record) bool {
 func (s *Stopper) isCurrent(ctx context.Context, rec thread.Record) bool {
 	now, err := s.Threads.Store.Get(ctx, rec.ThreadID)
 	return err == nil && now.PID == rec.PID
+}
+
+// toldToStop is the receipt of a thread that was told to stop. One whose work was complete,
+// or that had handed over, has ended by itself, whatever its process was sent.
+func toldToStop(rec thread.Record, how string, err error) Receipt {
+	if rec.Status == thread.Completed || rec.Status == thread.Continued {
+		how = howEnded
+	}
+	return receipt(rec, how, err)
 }
 
 func receipt(rec thread.Record, how string, err error) Receipt {

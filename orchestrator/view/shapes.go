@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -49,12 +50,25 @@ func endOf(rec thread.Record) (e End) {
 		return e
 	}
 	e.Retry, e.NotRetried = retryOf(rec), rec.RetryNote
-	e.Result, e.Outputs, e.Warnings, e.Changes = o.Result, o.Outputs, o.Warnings, o.Changes
+	e.Result, e.Outputs, e.Warnings, e.Changes = o.Result, o.Outputs, warningsOf(rec), o.Changes
 	e.Error, e.Problem = problemOf(o)
 	if len(o.Data) > 0 {
 		e.Data = o.Data
 	}
 	return e
+}
+
+// warningsOf are those of a thread's end. One that has completed although its row has a
+// cancel says why that is no contradiction.
+func warningsOf(rec thread.Record) []string {
+	if rec.Status != thread.Completed || rec.CancelRequestedAt.IsZero() {
+		return rec.Outcome.Warnings
+	}
+	by := ""
+	if who := rec.CancelledBy(); who != "" {
+		by = " by " + who
+	}
+	return append(slices.Clone(rec.Outcome.Warnings), "a cancel"+by+" came too late: the work was complete")
 }
 
 // Result is what is told about one thread by waits and aggregations.

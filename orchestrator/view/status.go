@@ -47,7 +47,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 		}
 	}
 	if o := rec.Outcome; o != nil {
-		s.Warnings, s.Changes = slices.Concat(s.Warnings, o.Warnings), o.Changes
+		s.Warnings, s.Changes = slices.Concat(s.Warnings, warningsOf(rec)), o.Changes
 	}
 	if last, err := v.Threads.LastWords(rec.ThreadID); err == nil {
 		s.LastEvent, s.LastText = string(last.Event), last.Text

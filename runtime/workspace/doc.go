@@ -11,6 +11,7 @@
 //	lent/            links to the objects of the project's repository
 //	index            of the tree, ours: which files were there at the beginning
 //	users/           a lock for each process that works in the tree
+//	ignored/         files that git ignores, while the tree is made again
 //
 // The project's repository is read and never written. Files are taken byte by byte,
 // without the conversions that a repository's attributes ask for, so a workspace has

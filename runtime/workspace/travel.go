@@ -237,7 +237,7 @@ func (s *space) isBehind(a about) bool {
 }
 
 // makeAgain makes the files as the thread has left them elsewhere, unless somebody works in
-// those that are here, or they have what did not travel.
+// those that are here, or they have what did not travel. Files that git ignores stay.
 func (s *space) makeAgain(ctx context.Context, a about) (about, error) {
 	if used, err := s.used(); used || err != nil {
 		return a, err
@@ -248,7 +248,10 @@ func (s *space) makeAgain(ctx context.Context, a about) (about, error) {
 	}
 	defer now.git.close()
 	same, err := now.isResult(ctx, cmp.Or(a.Result, a.Base))
-	if err != nil || !same || now.holdsMore() {
+	if err != nil || !same || len(now.left) > 0 {
+		return a, err
+	}
+	if err := s.setAside(now.ignored); err != nil {
 		return a, err
 	}
 	return s.makeReceived(ctx)
@@ -288,6 +291,9 @@ func (s *space) makeReceived(ctx context.Context) (a about, err error) {
 		return a, err
 	}
 	s.Crashpoints.At(CrashReceiveFiles)
+	if err := s.bringBack(); err != nil {
+		return a, err
+	}
 	a = about{Workspace: s.is, Prefix: s.is.Prefix, Base: cmp.Or(s.is.ResultBase, s.is.Base), Result: s.is.Result}
 	if err := os.MkdirAll(s.work(a).Root, 0o700); err != nil { // a project without files
 		return a, err

@@ -135,6 +135,7 @@ func TestTravelBehind(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
 	here, there, sent := machines(t)
+	puts(t, here.Project, map[string]string{".gitignore": "*.log\n"})
 	w := here.pack(sent)
 	now, work := there.enterNamed(w)
 	end := func(text string) thread.Workspace {
@@ -163,8 +164,54 @@ func TestTravelBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept := map[string]string{"found.log": "all\n", "logs/deep/a.log": "all\n", "kept.d/b.log": "all\n"}
+	puts(t, s.tree(), kept) // which git ignores
+	puts(t, work.Root, map[string]string{"logs": "a file by now\n"})
+	shows(end("third\n"), "third")
+	delete(kept, "logs/deep/a.log")
+	for path, text := range kept {
+		if got := has(t, s.tree())[path]; got != text {
+			t.Errorf("%s is %q", path, got)
+		}
+	}
 	puts(t, s.tree(), map[string]string{"kept": "of this machine\n"})
-	shows(end("third\n"), "of this machine")
+	shows(end("fourth\n"), "of this machine")
+}
+
+// TestAttackIgnoredBehindLink: what comes from another machine has a link where files lay that git
+// ignores. They are not written through it.
+func TestAttackIgnoredBehindLink(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	here, there, sent := machines(t)
+	puts(t, here.Project, map[string]string{".gitignore": "*.log\n"})
+	w := here.pack(sent)
+	_, work, leave, err := here.Enter(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	puts(t, work.Root, map[string]string{"logs/hooks/x.log": "all\n"})
+	leave()
+	now, elsewhere := there.enterNamed(w)
+	puts(t, elsewhere.Root, map[string]string{"logs": "->../git", "kept": "first\n"})
+	left, data, err := there.PackResult(t.Context(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent[left.ResultBundle] = data
+	if err := here.Receive(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	s, err := here.of(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := has(t, s.tree()); got["kept"] != "first\n" || got["logs"] != "->../git" {
+		t.Errorf("the files are %q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(s.git(), "hooks", "x.log")); !isMissing(err) {
+		t.Errorf("it was written through the link: %v", err)
+	}
 }
 
 // TestAttackBundle: somebody who can write on the server puts another bundle in the place of a workspace's. It is refused, and leaves nothing in the repository.

@@ -172,8 +172,8 @@ func (t Threads) asItGoesOn(ctx context.Context, s view.Started) (view.Started, 
 		return now, err
 	}
 	now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"
-	if next := t.View.NoWorkerNext(ctx, rows); next != "" {
-		now.Next = next
+	if why := t.View.NoWorker(ctx, rows); len(why) > 0 {
+		now.Next = view.NoWorkerNext(why)
 	}
 	if stuck := t.View.Suspended(rows); len(stuck) > 0 {
 		now.Next = view.SuspendedNext(stuck)

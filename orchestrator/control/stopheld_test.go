@@ -92,6 +92,25 @@ func TestStopOfEndedProcess(t *testing.T) {
 	}
 }
 
+// TestSteeredBesideSuspended: whoever waits for a thread that is suspended is told of a message,
+// too.
+func TestSteeredBesideSuspended(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	parent := s.start("idle", "")
+	id := s.start("idle", parent)
+	s.freeze(id)
+	_, err := s.steer(parent, "Look elsewhere.")
+	s.noError(err)
+	got, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: giveUp, Parent: parent})
+	s.noError(err)
+	if !strings.HasPrefix(got.Next, interruptedNext) || !strings.Contains(got.Next, "kill_thread") {
+		t.Errorf("told %q", got.Next)
+	}
+	_, err = s.c.Stop.Stop(s.ctx, life.Ladder{Term: time.Millisecond}, id)
+	s.noError(err)
+}
+
 // TestWaitForSuspended: the process of a child is suspended while its parent waits. The
 // parent is told once, with what it can do; a wait for a time of its own lasts that
 // time; when the child is killed, the parent is told that.

@@ -61,6 +61,7 @@ type Progress struct {
 	Waiting   []view.Waiting
 	// Suspended names the processes of threads that do nothing, see [view.View.Suspended].
 	Suspended map[thread.ID]int
+	NoWorker  map[thread.ID]string // why no worker takes them, see [view.View.NoWorker]
 }
 
 // Wait returns when all (or any) of the threads have ended, when the time is
@@ -95,14 +96,14 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 	}
 	rows, waiting := seen.rows, seen.waiting
 	answer := waitResult(req, rows, waiting, c.Threads.Now().Sub(began))
-	if next := c.View.NoWorkerNext(ctx, rows); next != "" && len(waiting) == 0 {
-		answer.Next = next
-	}
-	if steered, err := c.steered(ctx, req.Parent); err == nil && steered && len(answer.Pending) > 0 {
-		answer.Next = interruptedNext + answer.Next
+	if answer.NoWorker = c.View.NoWorker(ctx, rows); len(answer.NoWorker) > 0 && len(waiting) == 0 {
+		answer.Next = view.NoWorkerNext(answer.NoWorker)
 	}
 	if answer.Suspended = c.View.Suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
 		answer.Next = view.SuspendedNext(answer.Suspended)
+	}
+	if steered, err := c.steered(ctx, req.Parent); err == nil && steered && len(answer.Pending) > 0 {
+		answer.Next = interruptedNext + answer.Next
 	}
 	for _, id := range answer.Pending {
 		if why := c.Fanout.Waits(ctx, rows[id]); why != "" {
@@ -345,7 +346,7 @@ func waitResult(
 }
 
 func (c *Controller) progress(ctx context.Context, rows map[thread.ID]thread.Record, waiting []view.Waiting) Progress {
-	p := Progress{Total: len(rows), Waiting: waiting, Suspended: c.View.Suspended(rows)}
+	p := Progress{Total: len(rows), Waiting: waiting, Suspended: c.View.Suspended(rows), NoWorker: c.View.NoWorker(ctx, rows)}
 	for _, rec := range rows {
 		if rec.Kind == thread.KindSet {
 			c.addSet(ctx, &p, rec)

@@ -92,6 +92,7 @@ type WaitResult struct {
 	ElapsedSeconds float64                    `json:"elapsed_seconds"`
 	Waiting        []Waiting                  `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Suspended      map[thread.ID]int          `json:"suspended,omitempty"`
+	NoWorker       map[thread.ID]string       `json:"no_worker,omitempty" jsonschema:"of queued threads: why no worker takes them"`
 	Next           string                     `json:"next,omitempty" jsonschema:"what to call next"`
 	Results        map[thread.ID]Result       `json:"results" jsonschema:"by asked thread id"`
 }

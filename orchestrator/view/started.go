@@ -75,15 +75,32 @@ func (v *View) queuedNext(ctx context.Context, rec thread.Record) string {
 	return placeInQueue(load, v.Threads.Fleet != nil) + nextInQueue
 }
 
-// NoWorkerNext tells whoever waits for threads why no worker takes one of them; empty: they wait
-// for something else.
-func (v *View) NoWorkerNext(ctx context.Context, rows map[thread.ID]thread.Record) string {
+// mostAsked is of how many queued threads the fleet is asked: each time its server is.
+const mostAsked = 3
+
+// NoWorker says of the first of those of threads that are queued why no worker takes them; one
+// that a worker will take is left out.
+func (v *View) NoWorker(ctx context.Context, rows map[thread.ID]thread.Record) map[thread.ID]string {
+	why, asked := map[thread.ID]string{}, 0
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		if why := v.Threads.NoWorker(ctx, rows[id]); why != "" {
-			return fmt.Sprintf("thread %s is queued: %s. Next: %s", id, why, nextInQueue)
+		rec := rows[id]
+		if !rec.Queued() {
+			continue
+		}
+		if asked++; asked > mostAsked {
+			break
+		}
+		if said := v.Threads.NoWorker(ctx, rec); said != "" {
+			why[rec.ThreadID] = said
 		}
 	}
-	return ""
+	return why
+}
+
+// NoWorkerNext tells what to do about threads that no worker takes.
+func NoWorkerNext(why map[thread.ID]string) string {
+	id := slices.Min(slices.Collect(maps.Keys(why)))
+	return fmt.Sprintf("thread %s is queued: %s. Next: %s", id, why[id], nextInQueue)
 }
 
 const nextInQueue = "wait_threads with this thread_id; cancel_thread to take it out of the queue"

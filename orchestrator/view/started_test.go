@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -50,26 +51,39 @@ func TestQueuedNext(t *testing.T) {
 	}
 }
 
-// TestNoWorkerNext: whoever waits for threads is told of the one that no worker takes, and of
-// none that is not queued.
-func TestNoWorkerNext(t *testing.T) {
+// TestNoWorker: whoever waits for threads is told of those that no worker takes, and of none
+// that is not queued. Of many that are queued few are asked about.
+func TestNoWorker(t *testing.T) {
 	t.Parallel()
-	queued := thread.Record{Status: thread.Created, QueuedAt: time.Unix(1, 0)}
+	queued := func(id thread.ID) thread.Record {
+		return thread.Record{ThreadID: id, Status: thread.Created, QueuedAt: time.Unix(1, 0)}
+	}
+	why := fleetOf{why: "no worker has the key"}
 	for name, c := range map[string]struct {
 		fleet threads.Fleet
 		rec   thread.Record
 		want  string
 	}{
-		"on one machine":      {nil, queued, ""},
-		"a worker takes it":   {fleetOf{}, queued, ""},
-		"none takes it":       {fleetOf{why: "no worker has the key"}, queued, "thread b-1 is queued: no worker has the key. Next: " + nextInQueue},
-		"none, but it runs":   {fleetOf{why: "no worker has the key"}, thread.Record{Status: thread.Running}, ""},
-		"none, but it's over": {fleetOf{why: "no worker has the key"}, thread.Record{Status: thread.Completed}, ""},
+		"on one machine":      {nil, queued("b-1"), ""},
+		"a worker takes it":   {fleetOf{}, queued("b-1"), ""},
+		"none takes it":       {why, queued("b-1"), "thread b-1 is queued: no worker has the key. Next: " + nextInQueue},
+		"of another chain":    {why, queued("b-2"), "thread b-2 is queued: no worker has the key. Next: " + nextInQueue},
+		"none, but it runs":   {why, thread.Record{Status: thread.Running}, ""},
+		"none, but it's over": {why, thread.Record{Status: thread.Completed}, ""},
 	} {
 		v := &View{Threads: &threads.Threads{Deps: threads.Deps{Fleet: c.fleet}}}
-		rows := map[thread.ID]thread.Record{"a-1": {Status: thread.Running}, "b-1": c.rec}
-		if got := v.NoWorkerNext(t.Context(), rows); got != c.want {
+		got := v.NoWorker(t.Context(), map[thread.ID]thread.Record{"a-1": {Status: thread.Running}, "b-1": c.rec})
+		if (len(got) > 0) != (c.want != "") || len(got) > 0 && NoWorkerNext(got) != c.want {
 			t.Errorf("%s it says %q, want %q", name, got, c.want)
 		}
+	}
+	many := map[thread.ID]thread.Record{}
+	for i := range 3 * mostAsked {
+		id := thread.ID(fmt.Sprint("c-", i))
+		many[id] = queued(id)
+	}
+	v := &View{Threads: &threads.Threads{Deps: threads.Deps{Fleet: why}}}
+	if got := v.NoWorker(t.Context(), many); len(got) != mostAsked {
+		t.Errorf("of many it says %q", got)
 	}
 }

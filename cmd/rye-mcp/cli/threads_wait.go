@@ -67,9 +67,9 @@ func waitThreads(ctx context.Context, sys System, opts options, p *project, ids 
 		in.Wait = &timeout
 	}
 	line := startProgress(sys, "waiting for "+counted(len(ids), "thread"))
-	stuck := suspended{tell: line.tell}
+	stuck := idle{tell: line.tell}
 	by := listening(atTerminal(sys), func(now control.Progress) {
-		stuck.look(now.Suspended)
+		stuck.look(now)
 		says := now.LastSay
 		if len(now.Waiting) > 0 {
 			says = "waits for an answer: rye-mcp threads approve " + string(now.Waiting[0].ThreadID)

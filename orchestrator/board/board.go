@@ -78,6 +78,7 @@ type Row struct {
 	Warnings  []string        `json:"warnings,omitempty"`
 	Damaged   []string        `json:"damaged,omitempty"` // what of it cannot be read or trusted
 	Changes   *thread.Changes `json:"changes,omitempty"` // in its workspace
+	Applied   bool            `json:"applied,omitempty"` // Changes are, since the thread has ended
 	Entries   *Entries        `json:"entries,omitempty"` // of a set
 
 	CreatedAt time.Time  `json:"created_at"` // the first of the chain

@@ -1,10 +1,12 @@
 package board_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,4 +175,55 @@ func TestEnded(t *testing.T) {
 		t.Errorf("after a deletion: %+v", f.last)
 	}
 	f.wantWhole()
+}
+
+// TestChangesApplied: a row says that what its thread has changed was applied since it has ended,
+// at the next look, at the first look of another server, and to whoever follows, although no
+// commit tells it.
+func TestChangesApplied(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("work", "")
+	meta, err := s.all.Records.Of(id).Meta().Read()
+	s.noError(err)
+	meta.Workspace = &thread.Workspace{Of: id}
+	s.noError(s.all.Records.Of(id).Meta().Write(meta))
+	s.end(id, thread.Outcome{State: thread.Completed, Changes: &thread.Changes{Added: 2}})
+	var at atomic.Pointer[time.Time]
+	apply := func(when time.Time) { at.Store(&when) }
+	keeper := func() *board.Keeper {
+		return board.New(board.Deps{
+			Threads: s.all, Feed: s.feed, CheckEvery: time.Millisecond, Verify: func(context.Context, thread.ID) (bool, error) { return true, nil },
+			AppliedAt: func(w thread.Workspace) time.Time {
+				if w.Of != id {
+					t.Errorf("asked for the workspace of %s", w.Of)
+				}
+				return *at.Load()
+			},
+		})
+	}
+	apply(s.now.Add(-time.Hour)) // before it was resumed, say
+	f := s.face(keeper())
+	if f.look(); f.rows[id].Applied || f.rows[id].Changes.Count() != 2 {
+		t.Errorf("before: %s", text(f.rows[id]))
+	}
+	follows, seen := keeper(), errors.New("seen")
+	defer follows.Close()
+	err = follows.Follow(s.ctx, "", board.Options{}, func(b board.Board) error {
+		apply(s.now.Add(time.Hour))
+		for _, row := range b.Rows {
+			if row.Applied {
+				return seen
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, seen) {
+		t.Error("whoever follows is not told: ", err)
+	}
+	for _, f := range []*shown{f, s.face(keeper())} {
+		if f.look(); !f.rows[id].Applied {
+			t.Errorf("afterwards: %s", text(f.rows[id]))
+		}
+	}
 }

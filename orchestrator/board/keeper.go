@@ -22,6 +22,9 @@ type Deps struct {
 	Feed    *changes.Feed
 	// Window is the context window of a model, "provider/model", in tokens; 0: not known.
 	Window func(model string) int64
+	// AppliedAt is when what has changed in a workspace was last applied; zero: it was not, or
+	// that is not known here. It may be nil.
+	AppliedAt func(thread.Workspace) time.Time
 	// Verify holds what a thread left against its signatures; nil: nothing is verified.
 	Verify func(context.Context, thread.ID) (good bool, err error)
 	// CheckEvery is the time between two rounds of that; 0 is a second.

@@ -99,7 +99,10 @@ func (k *Keeper) look(ctx context.Context) error {
 		was := k.rows.rows[c.key()]
 		if was == nil || was.stand != now {
 			was = &entry{stand: now, above: keysAbove(c)}
-			was.row = files.row(g, c, now)
+			was.row, was.in = files.row(g, c, now)
+		}
+		if k.wasApplied(was) {
+			was = was.applied()
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -113,6 +116,24 @@ func (k *Keeper) look(ctx context.Context) error {
 	k.rows.keys, k.rows.sets, k.rows.at = keys, g.counts, k.Threads.Now().UTC()
 	k.rows.threads, k.rows.deleted = g.threads, g.deleted
 	return nil
+}
+
+// wasApplied reports whether the changes of a row have come to be applied since it was made.
+func (k *Keeper) wasApplied(e *entry) bool {
+	if e.row.Changes == nil || e.row.Applied || e.row.EndedAt == nil || e.in == nil {
+		return false
+	}
+	if e.in.Applied != "" && e.in.Applied == e.in.Result { // on another machine, perhaps
+		return true
+	}
+	return k.AppliedAt != nil && !k.AppliedAt(*e.in).Before(*e.row.EndedAt)
+}
+
+// applied is the entry with its changes applied.
+func (e *entry) applied() *entry {
+	now, row := *e, *e.row
+	row.Applied, now.row = true, &row
+	return &now
 }
 
 // glimpse reads how all threads stand.

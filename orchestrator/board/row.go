@@ -38,11 +38,11 @@ func keysAbove(c *chain) (keys []thread.ID) {
 	return keys
 }
 
-// row makes the row of a chain. What cannot be read of it is named in the row, and hides
-// nothing else.
-func (r *reader) row(g *glimpse, c *chain, s stand) *Row {
+// row makes the row of a chain, and says which workspace its newest thread has for itself. What
+// cannot be read of it is named in the row, and hides nothing else.
+func (r *reader) row(g *glimpse, c *chain, s stand) (row *Row, in *thread.Workspace) {
 	n := s.newest
-	row := &Row{
+	row = &Row{
 		Key: s.key, ThreadID: n.id, Links: s.links, Parent: s.parent, Kind: n.kind, Directive: clip(n.directive, maxLabel), Name: clip(n.name, maxLabel), Status: n.status,
 		Queued: n.queued, Waits: n.waits, Stopping: n.stopping, Model: clip(n.model, maxLabel), Worker: clip(n.worker, maxLabel), Turns: n.cost.Turns, Tokens: n.cost.Tokens(), Spend: n.cost.Spend,
 		TreeSpend: s.treeSpend, Budget: s.budget.shown(), Verified: s.verified, Unread: n.unread, CreatedAt: s.spawned.UTC(), UpdatedAt: n.updated.UTC(),
@@ -70,9 +70,9 @@ func (r *reader) row(g *glimpse, c *chain, s stand) *Row {
 	if n.tokens > 0 {
 		row.Context = &Context{Used: n.tokens, Window: r.window(n.model)}
 	}
-	r.addFiles(row)
+	in = r.addFiles(row)
 	r.addEnd(row)
-	return row
+	return row, in
 }
 
 func (b budget) shown() *Budget {
@@ -99,19 +99,20 @@ func (r *reader) window(model string) int64 {
 	return tokens
 }
 
-// addFiles adds what a thread's records tell.
-func (r *reader) addFiles(row *Row) {
+// addFiles adds what a thread's records tell, and returns the workspace that it has for itself.
+func (r *reader) addFiles(row *Row) (in *thread.Workspace) {
 	switch meta, err := r.Threads.Described(row.ThreadID); {
 	case err == nil:
 		limits := meta.Limits
 		row.Limits = &limits
 		row.warn(meta.Warnings)
+		in = meta.Workspace
 	case row.Status == thread.Created && isAbsent(err): // it is being started
 	default:
 		row.damage("thread.json", err)
 	}
 	if row.Kind == thread.KindSet || row.Status == thread.Created {
-		return
+		return in
 	}
 	switch last, err := r.Threads.LastWords(row.ThreadID); {
 	case err == nil:
@@ -120,6 +121,7 @@ func (r *reader) addFiles(row *Row) {
 	default:
 		row.damage("transcript", err)
 	}
+	return in
 }
 
 func isAbsent(err error) bool {

@@ -37,6 +37,7 @@ type shown struct {
 type entry struct {
 	stand stand
 	row   *Row
+	in    *thread.Workspace // that the newest thread works in; nil: in none of its own
 	since uint64
 	above []thread.ID // keys of the rows above, nearest first
 }

@@ -86,11 +86,23 @@ func (k *Keeper) verify(ctx context.Context) {
 			return
 		}
 		var changed bool
-		if changed, again = k.check(ctx, again); changed && ctx.Err() == nil {
+		if changed, again = k.check(ctx, again); (changed || k.someApplied()) && ctx.Err() == nil {
 			k.changed(false)
 		}
 		rest.Reset(k.CheckEvery)
 	}
+}
+
+// someApplied reports whether the changes of a row have come to be applied, which no commit tells.
+func (k *Keeper) someApplied() bool {
+	k.looking.Lock()
+	defer k.looking.Unlock()
+	for _, e := range k.rows.rows {
+		if k.wasApplied(e) {
+			return true
+		}
+	}
+	return false
 }
 
 // check verifies the first threads that are not, and looks at the files of some that were,

@@ -14,6 +14,8 @@ type Described struct {
 	Status   thread.State
 	Warnings []string
 	Snapshot string // of the items that it works by; empty: none
+	// Workspace is the one that it has for itself; nil: it has none.
+	Workspace *thread.Workspace
 }
 
 // maxKept bounds what is kept of files of a kind: some hundred bytes each.
@@ -66,7 +68,11 @@ func (t *Threads) Described(id thread.ID) (Described, error) {
 		if err != nil {
 			return Described{}, err
 		}
-		return Described{Limits: meta.Limits, Status: meta.Status, Warnings: meta.Warnings, Snapshot: meta.Snapshot}, nil
+		d := Described{Limits: meta.Limits, Status: meta.Status, Warnings: meta.Warnings, Snapshot: meta.Snapshot}
+		if meta.OwnWorkspace() {
+			d.Workspace = meta.Workspace
+		}
+		return d, nil
 	})
 }
 

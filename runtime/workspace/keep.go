@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
@@ -97,6 +98,20 @@ type Kept struct {
 
 // maxCounted bounds the files that [Local.Kept] looks at.
 const maxCounted = 200_000
+
+// AppliedAt is when what has changed in a workspace was last applied here; zero: it was not, or
+// that is not known on this machine.
+func (l *Local) AppliedAt(w thread.Workspace) time.Time {
+	s, err := l.of(w)
+	if err != nil {
+		return time.Time{}
+	}
+	a, err := s.read()
+	if err != nil {
+		return time.Time{}
+	}
+	return a.AppliedAt
+}
 
 // Kept measures the workspaces of the project. Without a state of its own, or
 // without a user space, it has none.

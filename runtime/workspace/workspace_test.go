@@ -232,8 +232,9 @@ func TestRoundTrip(t *testing.T) {
 		t.Error("the person's index was changed")
 	}
 	same(t, "the repository", has(t, filepath.Join(h.Project, ".git")), objects)
-	if a := h.apply(w, ApplyRequest{}); a.Before.IsZero() || a.Count() != 0 {
-		t.Errorf("applied twice: %+v", a)
+	at := h.AppliedAt(w)
+	if a := h.apply(w, ApplyRequest{}); a.Before.IsZero() || a.Count() != 0 || !a.Before.Equal(at) {
+		t.Errorf("applied twice: %+v, first at %s", a, at)
 	}
 }
 

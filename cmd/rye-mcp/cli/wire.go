@@ -267,6 +267,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		},
 	})
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
+	p.control.Board.AppliedAt = p.workspaces.AppliedAt
 	p.connectMemory()
 	p.mirroring.connectMirror()
 	p.control.Tidy.Jobs = append(append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys), Here: true}), tidyRecords(p.kept, p.control.Threads.Finisher)...)

@@ -285,7 +285,10 @@ export function badgesOf(row) {
   if (row.verified === "no") list.push(["broken", "not verified", "What it left is not what was signed"]);
   if (row.unread > 0) list.push(["unread", plural(row.unread, "message") + " unread", "Messages to it that it has not read"]);
   if (row.damaged && row.damaged.length > 0) list.push(["broken", "damaged", row.damaged.join("; ")]);
-  if (row.changes) list.push(["changes", plural((row.changes.added || 0) + (row.changes.modified || 0) + (row.changes.deleted || 0), "file") + " changed", "It has changed files in its workspace"]);
+  if (row.changes) {
+    const files = plural((row.changes.added || 0) + (row.changes.modified || 0) + (row.changes.deleted || 0), "file");
+    list.push(row.applied ? ["changes", files + " applied", "What it has changed in its workspace was applied"] : ["changes", files + " changed", "It has changed files in its workspace"]);
+  }
   return list;
 }
 

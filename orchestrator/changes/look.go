@@ -85,12 +85,11 @@ func paced(ctx context.Context, commits, exits <-chan struct{}, interval time.Du
 
 // glance is how the threads stood at one look.
 type glance struct {
-	active map[thread.ID]thread.Record // those that have not ended
-	asking map[thread.ID]bool
-	news   store.Place
-	// deleted is the newest deletion, and gone what was deleted since the look before.
-	deleted store.Deletion
-	gone    []thread.ID
+	active  map[thread.ID]thread.Record // those that have not ended
+	asking  map[thread.ID]bool
+	news    store.Place
+	deleted store.DeletionPlace
+	gone    []thread.ID // deleted since the look before
 
 	changed map[thread.ID]bool // since the look before; value: it was started, or has ended
 }
@@ -106,10 +105,10 @@ func (f *Feed) look(ctx context.Context, before glance) (now glance, err error) 
 		if now.news, err = store.LatestPlace(ctx, s); err != nil {
 			return now, err
 		}
-		if now.deleted, err = lastDeletion(ctx, s); err != nil {
+		if now.deleted, err = store.LatestDeletion(ctx, s); err != nil {
 			return now, err
 		}
-	} else if err := now.readDeletions(ctx, s); err != nil {
+	} else if err := now.deleted.Read(ctx, s, now.noteDeletion); err != nil {
 		return now, err
 	} else if err := now.readNews(ctx, s); err != nil {
 		return now, err
@@ -153,41 +152,10 @@ func (g *glance) readNews(ctx context.Context, s store.News) error {
 	}
 }
 
-func lastDeletion(ctx context.Context, s store.Deletions) (last store.Deletion, err error) {
-	newest, err := s.Deletions(ctx, store.DeletionFilter{Newest: true, Limit: 1})
-	if err == nil && len(newest) > 0 {
-		last = newest[0]
-	}
-	return last, err
-}
-
-// readDeletions notes the threads that were deleted. A registry that was made anew counts
-// from 1 again: where the newest that is known is not in its place, all are read, as it does
-// no harm to tell a deletion twice.
-func (g *glance) readDeletions(ctx context.Context, s store.Deletions) error {
-	after := max(0, g.deleted.Seq-1)
-	for {
-		page, err := s.Deletions(ctx, store.DeletionFilter{After: after})
-		if err != nil {
-			return err
-		}
-		if known := g.deleted; known.Seq > 0 && after == known.Seq-1 {
-			if len(page) == 0 || page[0].Seq != known.Seq || page[0].Record.ThreadID != known.Record.ThreadID {
-				g.deleted, after = store.Deletion{}, 0
-				continue
-			}
-			page = page[1:]
-		}
-		for _, d := range page {
-			g.deleted = d
-			g.gone = append(g.gone, d.Record.ThreadID)
-			g.changed[d.Record.ThreadID] = true
-		}
-		if len(page) < store.MaxPage-1 {
-			return nil
-		}
-		after = g.deleted.Seq
-	}
+// noteDeletion notes a thread that was deleted.
+func (g *glance) noteDeletion(d store.Deletion) {
+	g.gone = append(g.gone, d.Record.ThreadID)
+	g.changed[d.Record.ThreadID] = true
 }
 
 func (g *glance) compare(before glance) {

@@ -3,8 +3,9 @@
 // The threads run in processes of their own, so nothing is counted where it happens:
 // each scrape looks at the rows that were used since the one before, and what that costs
 // does not grow with the threads that have ended. Gauges are of the moment. Counters
-// begin at 0 with the server and never go back, whatever is deleted meanwhile; what came
-// to pass while no server ran is in none of them. Two servers of one project both tell
+// begin at 0 with the server and never go back, whatever is deleted meanwhile. A thread that
+// is deleted between two scrapes counts as started and ended; what it used since the first is
+// in no counter. What came to pass while no server ran is in none of them. Two servers of one project both tell
 // of its threads.
 //
 // Names that others choose (directives, models, tools, codes) are values of labels: each

@@ -77,7 +77,7 @@ func (f *families) ofMoment() {
 
 func (f *families) ofThreads() {
 	f.started = f.counter(1, "rye_threads_started_total", "Threads that were registered.", "project", "kind", "directive")
-	f.ended = f.counter(1, "rye_threads_ended_total", "Threads that have ended, by the state they ended in.", "project", "kind", "directive", "state")
+	f.ended = f.counter(1, "rye_threads_ended_total", "Threads that have ended, by the state they ended in; deleted: before a scrape has seen that.", "project", "kind", "directive", "state")
 	f.errors = f.counter(1, "rye_thread_errors_total", "Threads that have ended with an error, by its code.", "project", "code")
 	f.queueTime = f.histogram(longBounds, "rye_queue_seconds", "How long threads were queued before they had a slot.", "project")
 	f.duration = f.histogram(longBounds, "rye_thread_seconds", "How long threads took from their registration to their end.", "project", "state")

@@ -36,6 +36,7 @@ type Rows interface {
 	Known(context.Context, []thread.ID) (map[thread.ID]bool, error)
 	Census(context.Context) (store.Counts, error)
 	Stats(context.Context, store.StatsSince) (store.Stats, error)
+	store.DeletionLister
 }
 
 // Project is one whose threads are told of.

@@ -30,6 +30,7 @@ type tracker struct {
 	began   time.Time // what was before does not count
 	cursor  time.Time // rows that were used before are known
 	looked  time.Time
+	deleted store.DeletionPlace // how far they are counted
 	known   map[thread.ID]seen
 	again   bool // rows that are new to this look may have been counted, and are not
 	pruneAt int
@@ -52,6 +53,9 @@ func (t *tracker) look(ctx context.Context) error {
 		t.began, t.cursor, t.known, t.again = now, now, map[thread.ID]seen{}, true // the clock was put back
 	}
 	if err := t.census(ctx, now); err != nil {
+		return err
+	}
+	if err := t.deleted.Read(ctx, t.rows, t.gone); err != nil {
 		return err
 	}
 	if err := t.changed(ctx, now); err != nil {
@@ -113,6 +117,32 @@ func (t *tracker) take(rec thread.Record, since time.Time) {
 	if now.ended {
 		t.ended(rec, directive)
 		t.later(rec)
+	}
+}
+
+// stateDeleted stands for the state of a thread that was deleted before a look has seen its end.
+const stateDeleted = "deleted"
+
+// gone counts a thread that was deleted and of which no look has seen the end, as of one that
+// came since the last look. When its files are gone, too, nobody knows any more how it ended
+// and what it has used.
+func (t *tracker) gone(d store.Deletion) {
+	rec, since := d.Record, t.began
+	if t.looked.After(since) {
+		since = t.looked
+	}
+	was, known := t.known[rec.ThreadID]
+	switch {
+	case was.ended, d.At.Before(t.began), !known && (t.again || rec.CreatedAt.Before(since)):
+	case d.Open:
+		t.take(rec, since)
+	default:
+		t.known[rec.ThreadID] = seen{cost: was.cost, used: d.At, admitted: true, ended: true}
+		directive := t.directives.of(rec.Directive)
+		if !known {
+			t.families.started.add(1, t.project, string(rec.Kind), directive)
+		}
+		t.families.ended.add(1, t.project, string(rec.Kind), directive, stateDeleted)
 	}
 }
 

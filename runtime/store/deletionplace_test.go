@@ -1,4 +1,4 @@
-package changes
+package store_test
 
 import (
 	"context"
@@ -10,12 +10,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// others is what nobody asks for.
-type others struct{ store.Deletions }
-
 // deleted is a registry of which only the deletions matter.
 type deleted struct {
-	others
 	ids []thread.ID // in their order
 }
 
@@ -48,13 +44,14 @@ func TestDeletionsAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := glance{changed: map[thread.ID]bool{}}
-			if err := g.readDeletions(t.Context(), deleted{ids: c.before}); err != nil {
+			var p store.DeletionPlace
+			if err := p.Read(t.Context(), deleted{ids: c.before}, func(store.Deletion) {}); err != nil {
 				t.Fatal(err)
 			}
-			g.gone = nil
-			if err := g.readDeletions(t.Context(), deleted{ids: c.then}); err != nil || !slices.Equal(g.gone, c.want) {
-				t.Errorf("%d are gone, want %d: %v", len(g.gone), len(c.want), err)
+			var gone []thread.ID
+			err := p.Read(t.Context(), deleted{ids: c.then}, func(d store.Deletion) { gone = append(gone, d.Record.ThreadID) })
+			if err != nil || !slices.Equal(gone, c.want) {
+				t.Errorf("%d are gone, want %d: %v", len(gone), len(c.want), err)
 			}
 		})
 	}

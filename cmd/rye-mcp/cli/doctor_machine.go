@@ -259,18 +259,20 @@ func runBy(ctx context.Context, st *sqlite.Store, p thread.Holder) (id thread.ID
 
 // keptAside names damaged databases that were moved out of the way, with what to do about each.
 func keptAside(dir, try string) []finding {
+	var found []finding
+	for _, path := range asideIn(dir) {
+		found = append(found, warnf(fmt.Sprintf(try, path), "a damaged database was kept aside: %s", path))
+	}
+	return few(found)
+}
+
+// asideIn are the damaged databases that were moved out of the way in a folder.
+func asideIn(dir string) []string {
 	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*.db.corrupt-*"))
 	if err != nil {
 		return nil
 	}
-	var found []finding
-	for _, path := range paths {
-		if strings.HasSuffix(path, "-wal") {
-			continue // goes with the database of that name
-		}
-		found = append(found, warnf(fmt.Sprintf(try, path), "a damaged database was kept aside: %s", path))
-	}
-	return few(found)
+	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "-wal") }) // goes with the database of that name
 }
 
 // globEscape takes the meaning from the characters of patterns.
@@ -401,11 +403,11 @@ func (d *doctor) openFiles(context.Context) []finding {
 
 // editor says how an editor starts this program.
 func (d *doctor) editor(context.Context) []finding {
-	path, err := d.sys.Executable()
+	path, _, err := lastingPath(d.sys)
 	if err != nil {
 		return []finding{failf("", "this program's own file is not known, so it cannot start threads: %v", err)}
 	}
-	if strings.Contains(path, "go-build") {
+	if isTemporary(path) {
 		return []finding{warnf("go install ./cmd/rye-mcp", "%s is gone when it ends; an editor cannot start it", path)}
 	}
 	return []finding{okf("command %s, arguments --stdio --project %s (rye-mcp install puts it into a client)", path, d.project)}

@@ -232,7 +232,7 @@ func needsNoKey(roots resolve.Roots) bool {
 // writeEditorConfig prints the entry that Claude Desktop, Claude Code and Cursor
 // take; others spell it differently around the same command and arguments.
 func writeEditorConfig(sys System, project string) error {
-	executable, err := sys.Executable()
+	executable, _, err := lastingPath(sys)
 	if err != nil {
 		return err
 	}

@@ -360,32 +360,46 @@ func (in *installer) keyVariables() ([]string, error) {
 	return names, nil
 }
 
-// command is how a configuration names this program: by the place where the PATH has it,
-// which stays when a newer one is installed, else by its own. Programs with windows are
-// not started from a shell and have another PATH, so that a folder goes with it; in a
-// project, where others have other folders, it does not.
+// command is how a configuration names this program: as [lastingPath] has it. Programs with
+// windows are not started from a shell and have another PATH, so that a folder goes with it; in
+// a project, where others have other folders, it does not.
 func (in *installer) command() (string, error) {
-	self, err := in.sys.Executable()
-	if err != nil {
+	path, onPATH, err := lastingPath(in.sys)
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("this program's own file is not known: %w", err)
+	case onPATH && in.flags.scope == scopeProject:
+		return programName, nil
+	case onPATH:
+		return path, nil
 	}
-	info, err := os.Stat(self)
-	if err != nil {
-		return "", tool.Faultf(tool.CodeUnsupported, "this program's own file %s is gone, so no client could start it", self).
+	if _, err := os.Stat(path); err != nil {
+		return "", tool.Faultf(tool.CodeUnsupported, "this program's own file %s is gone, so no client could start it", path).
 			WithTry("start the new one: %s install", programName)
 	}
-	there := onPath(in.sys, programName)
-	if found, err := os.Stat(there); err == nil && os.SameFile(found, info) {
-		if in.flags.scope == scopeProject {
-			return programName, nil
-		}
-		return there, nil
-	}
-	if isTemporary(self) {
-		return "", tool.Faultf(tool.CodeUnsupported, "%s is gone when it ends, so no client could start it", self).
+	if isTemporary(path) {
+		return "", tool.Faultf(tool.CodeUnsupported, "%s is gone when it ends, so no client could start it", path).
 			WithTry("go install ./cmd/rye-mcp, then rye-mcp install")
 	}
-	return self, nil
+	return path, nil
+}
+
+// lastingPath is where this program is found when a newer one is installed: the place where the
+// PATH has it, which may be a link to it, else its own.
+func lastingPath(sys System) (path string, onPATH bool, err error) {
+	self, err := sys.Executable()
+	if err != nil {
+		return "", false, err
+	}
+	there := onPath(sys, programName)
+	found, err := os.Stat(there)
+	if err != nil {
+		return self, false, nil //nolint:nilerr // it is not on the PATH
+	}
+	if own, err := os.Stat(self); err == nil && os.SameFile(found, own) {
+		return there, true, nil
+	}
+	return self, false, nil
 }
 
 // isTemporary recognises a program that "go run" has made.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,36 @@ func TestInstallWithoutKeys(t *testing.T) {
 	w.write(filepath.Join(w.home, ".ai", "config", "agent", "agent.yaml"), "provider:\n  default: ollama\n")
 	if shown := w.must("cursor", "--print"); strings.Contains(shown, told) {
 		t.Errorf("with a provider on this machine: %s", shown)
+	}
+}
+
+// TestLastingPath: editors are told the place where the PATH has the program, which stays when a
+// newer one is installed, and its own where the PATH has none or another.
+func TestLastingPath(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	self, linked, other := filepath.Join(dir, "1.0", programName), filepath.Join(dir, "bin"), filepath.Join(dir, "other")
+	for _, path := range []string{self, filepath.Join(other, programName)} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.MkdirAll(linked, 0o700), os.Symlink(self, filepath.Join(linked, programName))); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		linked: filepath.Join(linked, programName), linked + ":" + other: filepath.Join(linked, programName), other + ":" + linked: self, dir: self, "": self,
+	} {
+		sys := testSystem(dir, map[string]string{"PATH": path, "USER_SPACE": dir})
+		sys.Executable = func() (string, error) { return self, nil }
+		var out bytes.Buffer
+		sys.Stdout = &out
+		if err := writeEditorConfig(sys, dir); err != nil || !strings.Contains(out.String(), `"command": "`+want+`"`) {
+			t.Errorf("PATH=%s: init prints %s, %v", path, out.String(), err)
+		}
+		if found := newDoctor(sys, options{}, dir).editor(t.Context()); len(found) != 1 || !strings.HasPrefix(found[0].Detail, "command "+want+", ") {
+			t.Errorf("PATH=%s: doctor says %+v", path, found)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -12,6 +13,9 @@ import (
 type Place struct {
 	Name  string // as it stands in the report: "search_index"
 	Bytes func(context.Context) (int64, error)
+	// SetAside names databases of it that were damaged, and were replaced and kept; nil: it has
+	// none.
+	SetAside func() []string
 }
 
 // Names of sizes.
@@ -84,6 +88,9 @@ func (c *Checker) countSizes(ctx context.Context, h *Report, s sizes, all bool) 
 			return fmt.Errorf("size of %s: %w", p.Name, err)
 		}
 		s[p.Name] = n
+		if p.SetAside != nil {
+			h.SetAside = append(slices.Clip(h.SetAside), p.SetAside()...)
+		}
 	}
 	h.SizesMB = make(map[string]float64, len(s))
 	for name, bytes := range s {

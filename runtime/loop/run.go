@@ -47,6 +47,9 @@ type Deps struct {
 	Providers Models
 	// TurnEnded is told that a turn is on record; it may be nil.
 	TurnEnded func()
+	// Warnings tell what the tools of the thread have met that their results do not say; nil:
+	// nothing.
+	Warnings func() []string
 	// Successors makes the thread that continues this one when its context window is
 	// full; nil: it ends then.
 	Successors handoff.Maker
@@ -201,7 +204,7 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 		return r.outcome(ctx, ended{err: err, doing: "making its workspace"})
 	}
 	if r.meta.Kind == thread.KindTool {
-		return r.outcome(ctx, r.timed(ctx, r.timeLeft(), r.runTool))
+		return r.outcome(ctx, r.timed(ctx, r.timeLeft(), r.runTool).met(r.Warnings))
 	}
 	defer r.closeModel()
 	defer r.follow(ctx)()
@@ -211,7 +214,15 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	}
 	e.warnings = append(e.warnings, r.cuts.warning(e.err)...)
 	e.warnings = append(e.warnings, r.hookWarnings()...)
-	return r.outcome(ctx, e)
+	return r.outcome(ctx, e.met(r.Warnings))
+}
+
+// met is the end with what the tools of the thread have met.
+func (e ended) met(warnings func() []string) ended {
+	if warnings != nil {
+		e.warnings = append(e.warnings, warnings()...)
+	}
+	return e
 }
 
 // follow keeps the thread's rendering up with what is written of it. A thread does not

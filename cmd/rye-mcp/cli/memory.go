@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,16 +30,31 @@ type memory struct {
 
 	mu      sync.Mutex
 	indexes map[string]*rag.Index // by the setting that says where they lie
+	met     []string              // what became of those that were damaged
 }
 
 // newMemory is the memory of a project.
 func newMemory(sys System, p *project, log zerolog.Logger) *memory {
-	return &memory{
+	m := &memory{
 		settings: p.memorySettings, state: p.state, home: sys.HomeDir,
-		damaged: func(d rag.Damage) { warn(sys, log.Warn().Err(d.Err).Str("kept", d.Aside), damagedMemory(d)) },
 		source:  embed.NewSource(embed.Deps{Providers: p.providers, Now: sys.Now}),
 		indexes: map[string]*rag.Index{},
 	}
+	m.damaged = func(d rag.Damage) {
+		said := damagedMemory(d)
+		warn(sys, log.Warn().Err(d.Err).Str("kept", d.Aside), said)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.met = append(m.met, said)
+	}
+	return m
+}
+
+// warnings tell what became of the indexes that this process has found damaged.
+func (m *memory) warnings() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.met)
 }
 
 // memorySettings are the settings of memory: at the moment, or of the thread that this

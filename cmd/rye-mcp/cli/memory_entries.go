@@ -236,7 +236,22 @@ func (p *project) connectMemory() {
 		},
 		Tell: func(n int) string { return fmt.Sprintf("%d %s of memory", n, verb(n, "entry", "entries")) },
 	})
-	p.control.Health.Places = append(p.control.Health.Places, health.Place{Name: "memory", Bytes: p.memoryBytes})
+	p.control.Health.Places = append(p.control.Health.Places, health.Place{Name: "memory", Bytes: p.memoryBytes, SetAside: func() []string {
+		set, _ := p.keptSettings() // rye-mcp doctor says what is wrong with them
+		return p.memory.aside(set.Store)
+	}})
+}
+
+// aside names the damaged indexes of the project that were set aside.
+func (m *memory) aside(store string) (names []string) {
+	home, err := m.homeOf(store, m.state.Find)
+	if err != nil || home.Path == "" || !strings.HasPrefix(store, config.MemoryInState) {
+		return nil
+	}
+	for _, path := range asideIn(filepath.Dir(home.Path)) {
+		names = append(names, filepath.Base(path))
+	}
+	return names
 }
 
 // memoryBytes is the size of the project's memory file, with what lies beside it.

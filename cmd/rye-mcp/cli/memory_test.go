@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed/embedtest"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -332,6 +333,9 @@ func TestDoctorMemoryAside(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(kept, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	if names := p.memory.aside(config.DefaultMemoryStore); !slices.Equal(names, []string{filepath.Base(kept)}) {
+		t.Errorf("health names %q", names)
+	}
 	if found := aside(); len(found) != 1 || found[0].Level != levelWarn || !strings.Contains(found[0].Detail, kept) || !strings.Contains(found[0].Try, "memory import") {
 		t.Errorf("%+v", found)
 	}
@@ -359,9 +363,13 @@ func TestDamagedIndexIsSaid(t *testing.T) {
 		var said bytes.Buffer
 		sys := testSystem(t.TempDir(), nil)
 		sys.Stderr = &said
-		newMemory(sys, &project{}, zerolog.Nop()).damaged(d)
+		m := newMemory(sys, &project{}, zerolog.Nop())
+		m.damaged(d)
 		if !strings.HasPrefix(said.String(), "Warning: ") || !strings.Contains(said.String(), want) {
 			t.Errorf("said %q, want %q", said.String(), want)
+		}
+		if warned := m.warnings(); len(warned) != 1 || !strings.Contains(warned[0], want) {
+			t.Errorf("a thread is warned of %q, want %q", warned, want)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (t *ownThread) loopDeps(sys System, p *project, log zerolog.Logger) (loop.D
 		Settings: settings, Env: p.env, Providers: p.providers.With(p.decided), Workspaces: p.workspaces,
 		Sharing: p.control.Changed, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains,
 		GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: p.now, Log: log,
-		Crashpoints: sys.Crashpoints, Secrets: t.vault, TurnEnded: p.mirroring.turnMirrored(t.id),
+		Crashpoints: sys.Crashpoints, Secrets: t.vault, TurnEnded: p.mirroring.turnMirrored(t.id), Warnings: p.memory.warnings,
 	}, nil
 }
 

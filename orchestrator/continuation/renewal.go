@@ -183,7 +183,11 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 	if err := r.planning().JudgeRisk(p); err != nil { // by the settings as they are now
 		return err
 	}
-	return r.planMeans(ctx, p)
+	if err := r.planMeans(ctx, p); err != nil {
+		return err
+	}
+	r.planning().TellOnce(p)
+	return nil
 }
 
 // planMeans decides what the thread may use, and with which model it begins.

@@ -139,7 +139,19 @@ func (c *Call) check(ctx context.Context, p *Plan) (*Plan, error) {
 			return nil, withLeftOut(threads.Fault(err), leftOut)
 		}
 	}
+	c.TellOnce(p)
 	return p, nil
+}
+
+// TellOnce leaves what is wrong with the settings to the root of a tree: a model pays for each
+// child whose answer repeats it.
+func (c *Call) TellOnce(p *Plan) {
+	if p.Parent == nil || len(p.Warnings) == 0 {
+		return
+	}
+	told := c.Config.Notices()
+	p.Warnings = slices.DeleteFunc(slices.Clone(p.Warnings), func(w string) bool { return slices.Contains(told, w) })
+	p.risks = nil // their places are others now; nobody is asked about what a thread starts
 }
 
 // withLeftOut adds to a refusal what of the project's settings does not count: it
@@ -453,5 +465,7 @@ func (c *Call) ToolRun(ctx context.Context, caller action.Caller) (*Plan, error)
 	if p.Parent != nil {
 		p.Parent.Limits.Depth++ // a tool run is no level of its own: a thread that may start no children may run tools
 	}
-	return p, c.ResolveLimits(p)
+	err := c.ResolveLimits(p)
+	c.TellOnce(p)
+	return p, err
 }

@@ -84,8 +84,12 @@ func signItems(ctx context.Context, sys System, opts options, r action.SignReque
 		return err
 	}
 	// Signing needs no threads, so no database is opened for it.
+	tools, err := unsignedTools(sys, roots)
+	if err != nil {
+		return err
+	}
 	actions := action.New(action.Deps{
-		Resolver: resolve.New(roots), Now: sys.Now,
+		Resolver: resolve.New(roots), Executor: tools, Now: sys.Now,
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) },
 	})
 	all := action.SignResult{Success: true, Signed: []action.SignedItem{}, Failed: []action.UnsignedItem{}}
@@ -137,10 +141,10 @@ func writeSigned(d display, r action.SignResult) error {
 		if len(s.May) > 0 {
 			path += "; it may " + strings.Join(s.May, ", ")
 		}
-		for _, note := range s.Notes {
-			path += "; " + note
-		}
 		t.add(cell{"signed", green}, text(string(s.Type)), text(s.Item), text(path))
+		for _, note := range s.Notes {
+			t.add(cell{"note", yellow}, text(string(s.Type)), text(s.Item), text(note))
+		}
 	}
 	for _, f := range r.Failed {
 		t.add(cell{"failed", red}, text(string(f.Type)), text(f.Item), text(f.Error))

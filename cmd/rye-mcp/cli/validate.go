@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 )
 
 // validateFlags are the flags of validate.
@@ -139,10 +140,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		return nil, err
 	}
 	gate := newGate(sys, roots)
-	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
-	p := &project{trust: gate}
 	settings, env := config.New(roots).Read(), placeholderEnv(roots)
-	tools, err := newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil, memoryIn(settings))
+	tools, err := unsignedTools(sys, roots)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +169,13 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		},
 		Env: func(name string) bool { _, ok := env[name]; return ok },
 	}, nil
+}
+
+// unsignedTools tells how tools would be run if they were signed, and runs none.
+func unsignedTools(sys System, roots resolve.Roots) (*executor.Executor, error) {
+	p := &project{trust: newGate(sys, roots)}
+	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
+	return newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil, memoryIn(config.New(roots).Read()))
 }
 
 // namedEntries are the items that a command line names, each once.

@@ -22,7 +22,7 @@ func LatestPlace(ctx context.Context, s News) (p Place, err error) {
 	}
 	p.last.Seq = seq
 	newest, err := s.News(ctx, seq-1, 1)
-	if err == nil && len(newest) > 0 {
+	if err == nil && len(newest) > 0 && newest[0].Seq == seq { // else it was deleted meanwhile
 		p.last = newest[0]
 	}
 	return p, err

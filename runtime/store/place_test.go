@@ -44,6 +44,33 @@ func ends(from int64, at ...int) (list []thread.News) {
 	return list
 }
 
+// overtaken is a registry to which something happens right after it has told its newest place.
+type overtaken struct {
+	*told
+	then []thread.News
+}
+
+func (s overtaken) LastNews(ctx context.Context) (int64, error) {
+	seq, err := s.told.LastNews(ctx)
+	s.list = s.then
+	return seq, err
+}
+
+// TestLatestPlaceOvertaken: what comes while somebody finds out the newest place is behind it,
+// also where that one was deleted meanwhile.
+func TestLatestPlaceOvertaken(t *testing.T) {
+	t.Parallel()
+	s := overtaken{&told{list: ends(1, 1, 2, 3)}, slices.Concat(ends(1, 1, 2), ends(4, 4))}
+	p, err := store.LatestPlace(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, _, err := p.Read(t.Context(), s.told, 10)
+	if err != nil || len(fresh) != 1 || fresh[0].ThreadID != "t4" {
+		t.Errorf("read %+v, %v", fresh, err)
+	}
+}
+
 // TestPlace reads what has come to pass, and goes on after something has happened to the
 // registry: nothing new is left out, nothing is read twice.
 func TestPlace(t *testing.T) {

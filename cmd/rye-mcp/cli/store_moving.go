@@ -82,6 +82,7 @@ func movingMark(ctx context.Context, p *project) (text string, is bool, err erro
 // setMoving notes from where threads are being moved to a project, and how far that is.
 func setMoving(ctx context.Context, p *project, from string, stage relocate.Stage) error {
 	switch stage {
+	case relocate.Begun:
 	case relocate.Complete:
 		from += allThere
 	case relocate.Ended:

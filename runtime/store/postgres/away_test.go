@@ -53,7 +53,7 @@ func TestAwayIsRemembered(t *testing.T) {
 			t.Errorf("a thread asks %d times", n)
 		}
 	}
-	for n := int64(0); n == 0; n = get(server) { //nolint:revive // until it is asked again
+	for n := int64(0); n == 0; n = get(server) {
 	}
 }
 

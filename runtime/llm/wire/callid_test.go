@@ -46,6 +46,24 @@ func idsOf(t *testing.T, h *History, messages []llm.Message, takes func(string) 
 	return all
 }
 
+// TestCallsAreLookedAtOnce: a conversation that grows costs no more with each request.
+func TestCallsAreLookedAtOnce(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	takes := func(id string) bool { asked++; return PlainID(id) }
+	var (
+		h        History
+		messages []llm.Message
+	)
+	for i := range 50 {
+		messages = append(messages, calling(fmt.Sprint(i), "functions.x:0"), answering(fmt.Sprint(i), "functions.x:0"))
+		idsOf(t, &h, messages, takes)
+	}
+	if asked != 100 {
+		t.Errorf("%d ids of 100 calls were looked at", asked)
+	}
+}
+
 // TestShortIDs: what is sent in place of an id every vendor takes, also of many.
 func TestShortIDs(t *testing.T) {
 	t.Parallel()

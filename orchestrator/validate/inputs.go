@@ -92,20 +92,8 @@ func (d *directive) declares(input string) bool {
 
 // mayLack reports whether an input is said to be optional and has no default.
 func (d *directive) mayLack(input string) bool {
-	if !slices.ContainsFunc(d.doc.Inputs, func(in item.Input) bool { return in.Name == input && !in.Required && in.Default == nil }) {
-		return false
-	}
-	for e := range d.at("inputs/input") {
-		tag, _, _ := strings.Cut(strings.Join(d.lines[e.Line-1:], "\n"), ">")
-		if e.Name == input && notRequired().MatchString(tag[strings.LastIndex(tag, "<")+1:]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.doc.Inputs, func(in item.Input) bool { return in.Name == input && in.Optional && in.Default == nil })
 }
-
-// notRequired matches the attribute of an input that says so.
-var notRequired = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\brequired\s*=\s*["']\s*(?i:false)`) })
 
 // declareOr says what to do about an input that is not declared.
 func (d *directive) declareOr(input string) string {

@@ -178,7 +178,8 @@ type Input struct {
 	Name        string
 	Type        string // string, integer, number, boolean, array, object
 	Required    bool
-	Default     any // typed like Type; nil when there is none
+	Optional    bool // it says of itself that it is not required
+	Default     any  // typed like Type; nil when there is none
 	Description string
 	Enum        []string
 	// File: the value is the path of a file, declared as the type [TypeFile].

@@ -40,6 +40,8 @@ func readInput(e *element) (item.Input, error) {
 	if in.Required, err = e.boolAttr("required"); err != nil {
 		return in, err
 	}
+	_, says := e.attr("required")
+	in.Optional = says && !in.Required
 	if list, ok := e.attr("enum"); ok {
 		for value := range strings.SplitSeq(list, ",") {
 			in.Enum = append(in.Enum, strings.TrimSpace(value))

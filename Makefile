@@ -23,7 +23,7 @@ LONG = go list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{$$p}} {{.}}{{"\
 	awk '$$2 ~ "/spaces/longtest$$" {print $$1}' | sort -u
 
 whole: ## what make test leaves out, too: some four minutes more
-	go test $$($(LONG))
+	go test -timeout 20m $$($(LONG))
 
 race: ## run the tests under the race detector
 	go test -race ./...

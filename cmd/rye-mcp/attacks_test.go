@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
 var updateAttacks = flag.Bool("attacks", false, "rewrite the table of attacks in the security guide")
@@ -37,7 +35,6 @@ type attack struct {
 //
 //	go test ./cmd/rye-mcp -run '^TestAttackTable$' -attacks && go generate ./spaces/system
 func TestAttackTable(t *testing.T) {
-	longtest.Mark(t)
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	guide := filepath.Join(root, filepath.FromSlash(securityGuide))

@@ -42,21 +42,21 @@ type keyLine struct {
 // frontMatterKeys are the keys of the front matter that a text begins with, behind a
 // signature.
 func frontMatterKeys(text string) (keys []keyLine) {
-	line, open := 0, false
-	for row := range strings.SplitSeq(text, "\n") {
+	text, line := skipComments(text)
+	isFence := func(row string) bool { return strings.TrimRight(row, " \t") == "---" }
+	first, rest := cutLine(text)
+	if !isFence(first) {
+		return nil
+	}
+	matter, _, closed := cutAtLine(rest, isFence)
+	if !closed { // a line of Markdown
+		return nil
+	}
+	for row := range strings.SplitSeq(matter, "\n") {
 		line++
-		row = strings.TrimRight(row, " \t\r")
-		key, _, isKey := strings.Cut(row, ":")
-		switch {
-		case row == "---" && open:
-			return keys
-		case row == "---":
-			open = true
-		case open && isKey:
+		if key, _, isKey := strings.Cut(row, ":"); isKey {
 			keys = append(keys, keyLine{line, key})
-		case !open && row != "" && !strings.HasPrefix(row, "<!--"):
-			return nil
 		}
 	}
-	return nil // a line of Markdown
+	return keys
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -84,7 +85,7 @@ func signItems(ctx context.Context, sys System, opts options, r action.SignReque
 		return err
 	}
 	// Signing needs no threads, so no database is opened for it.
-	tools, err := unsignedTools(sys, roots)
+	tools, err := unsignedTools(sys, roots, newGate(sys, roots), config.New(roots).Read())
 	if err != nil {
 		return err
 	}

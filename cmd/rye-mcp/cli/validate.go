@@ -141,7 +141,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	}
 	gate := newGate(sys, roots)
 	settings, env := config.New(roots).Read(), placeholderEnv(roots)
-	tools, err := unsignedTools(sys, roots)
+	tools, err := unsignedTools(sys, roots, gate, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -172,10 +172,10 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 }
 
 // unsignedTools tells how tools would be run if they were signed, and runs none.
-func unsignedTools(sys System, roots resolve.Roots) (*executor.Executor, error) {
-	p := &project{trust: newGate(sys, roots)}
+func unsignedTools(sys System, roots resolve.Roots, gate *trust.Gate, settings *config.Snapshot) (*executor.Executor, error) {
+	p := &project{trust: gate}
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
-	return newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil, memoryIn(config.New(roots).Read()))
+	return newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil, memoryIn(settings))
 }
 
 // namedEntries are the items that a command line names, each once.

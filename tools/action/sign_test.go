@@ -171,8 +171,8 @@ func TestSignRefuses(t *testing.T) {
 	}
 }
 
-// Whoever signs a directive by which no thread is started is told so, of ours and of other
-// programs.
+// TestSignNotesWhatStopsAStart: the answer tells of a directive by which no thread is started,
+// of ours and of other programs.
 func TestSignNotesWhatStopsAStart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -32,7 +32,7 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 		if found.Ext == ".yaml" || found.Ext == ".yml" {
 			l.warnf(CodeKeyUnknown, firstLine(found.Content, "config:"), "", "%s", note)
 		} else {
-			l.warnf(CodeToolInvalid, firstLine(found.Content, "def execute", "execute", "def run", "def main"), "see rye-mcp help core/tools", "%s", note)
+			l.warnf(CodeToolInvalid, firstLine(found.Content, "def execute", "execute", "def run", "def main", "export"), "see rye-mcp help core/tools", "%s", note)
 		}
 	}
 	checkNetwork(l, found, doc)

@@ -180,13 +180,24 @@ func TestNodeFunctions(t *testing.T) {
 		"module.exports":       {"a/t.js", "const fs = require('fs')\nmodule.exports = async function execute(params) { return params.text }\n", `"a"`, ""},
 		"an object":            {"a/t.cjs", "module.exports = { greeting: 'hi ', async execute(params) { return this.greeting + params.text } }\n", `"hi a"`, ""},
 		"by names":             {"a/t.mjs", "export function execute(unit, projectPath, /* of it */ text = 'x') { return [unit, projectPath.endsWith('project'), text] }\n", `["b",true,"a"]`, ""},
-		"one of their names":   {"a/t.mjs", "export function execute(text) { return text }\n", `{"text":"a","unit":"b"}`, ""},
+		"one of their names":   {"a/t.mjs", "export function execute(text) { return text }\n", "", "execute(text) cannot be called: it does not take unit"},
+		"a list by default":    {"a/t.mjs", "export function execute(text, tags = ['(', 1], unit = 'c') { return [text, tags, unit] }\n", `["a",["(",1],"b"]`, ""},
+		"a comma by default":   {"a/t.mjs", "const f = () => 1\nexport const run = async (text = f(1, 2), sep = \", \", /* of, (it */ unit) => text + sep + unit\n", `"a, b"`, ""},
+		"all and one":          {"a/t.mjs", "export function execute(params, unit) { return [params.text, unit] }\n", `["a","b"]`, ""},
+		"one and the others":   {"a/t.mjs", "export function execute(text, { unit } = {}) { return text + unit }\n", `"ab"`, ""},
+		"compiled":             {"a/t.js", "\"use strict\";\nObject.defineProperty(exports, \"__esModule\", { value: true });\nexports.execute = execute;\nfunction execute(p) { return p.text; }\n", `"a"`, ""},
+		"told of in a comment": {"a/t.mjs", "/*\nif it is asked:\n*/\n// it is not for stdin\nexport function execute(p) { return p.text }\n", `"a"`, ""},
+		"a program that ends":  {"a/t.mjs", "export async function main() { console.log('once') }\nprocess.exitCode = await main()\n", `"once"`, ""},
+		"a path for comments":  {"a/t.mjs", "export function execute(p) { return ['a/*', p.text, `/*`] }\nconsole.log(1) // */\n", `1`, ""},
 		"too few names":        {"a/t.mjs", "export function execute(text, project) { return text }\n", "", "it does not take unit; write execute(params, projectPath)"},
 		"a log":                {"a/t.mjs", "export function execute(p) {\n  console.log('begins')\n  return p.text\n}\n", `"a"`, ""},
 		"prints its result":    {"a/t.mjs", "export function execute(p) {\n  console.log(JSON.stringify({ got: p.text }))\n}\n", `{"got":"a"}`, ""},
 		"nothing":              {"a/t.mjs", "export function execute(p) { setInterval(() => {}, 1000) }\n", `{}`, ""},
 		"a large number":       {"a/t.mjs", "export function execute(p) { return { n: 12345678901234567890n, at: new Date(0) } }\n", `{"at":"1970-01-01T00:00:00.000Z","n":"12345678901234567890"}`, ""},
-		"fails":                {"a/t.mjs", "export function execute(p) { throw new Error('no luck') }\n", "", "no luck"},
+		"fails":                {"a/t.mjs", "export function execute(p) { throw new Error('no luck') }\n", "", "a/t ended with exit code 1: Error: no luck"},
+		"fails in its words":   {"a/t.mjs", "class NotFound extends Error { name = 'NotFound' }\nexport function execute(p) { throw new NotFound('x') }\n", "", "code 1: NotFound: x"},
+		"fails with a text":    {"a/t.mjs", "export function execute(p) { throw 'no luck' }\n", "", "code 1: no luck"},
+		"fails below an error": {"a/t.mjs", "export function execute(p) { throw new Error('one\\nError: two') }\n", "", "code 1: Error: one"},
 		"a program":            {"a/t.mjs", "export function execute(p) { return 1 }\nconsole.log(execute({}))\n", `1`, ""},
 		"a program that reads": {"a/t.cjs", "const p = JSON.parse(require('fs').readFileSync(0))\nfunction run(p) { return p.text }\nmodule.exports = { run }\nconsole.log(run(p))\n", `"a"`, ""},
 		"a guarded program":    {"a/t.cjs", "function main() { console.log('main') }\nmodule.exports = { main }\nif (require.main === module) main()\n", `"main"`, ""},
@@ -203,6 +214,47 @@ func TestNodeFunctions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A function in JavaScript whose parameters have the names that the tool declares gets them by
+// their names, whichever of them the call gives.
+func TestNodeFunctionsOfDeclaredNames(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	needs(t, "node")
+	b := newBench(t)
+	b.put("a/t.mjs", "const CONFIG_SCHEMA = { type: 'object', properties: { limit: { type: 'integer' }, unit: { type: 'string' } } }\n"+
+		"export function execute(limit = 5, unit) { return [limit, unit ?? 'none'] }\n")
+	for params, want := range map[string]string{`{}`: `[5,"none"]`, `{"unit":"b"}`: `[5,"b"]`, `{"limit":7,"unit":"b"}`: `[7,"b"]`} {
+		if got, err := b.run("a/t", params); err != nil || got != want {
+			t.Errorf("%s: got %s, %v; want %s", params, got, err, want)
+		}
+	}
+}
+
+// A file in JavaScript whose function nobody calls, and that prints nothing, has failed and is
+// noted; what prints, or has no function, is not.
+func TestScriptsWhoseFunctionNobodyCalls(t *testing.T) {
+	t.Parallel()
+	for text, noted := range map[string]bool{
+		"const settings = require('settings')\nsettings.load()\nmodule.exports = async function execute(params) { return 1 }\n": true,
+		"export function execute(p) { return p }\nexecute(JSON.parse(readFileSync('/dev/stdin')))\n":                            true,
+		"export function execute(p) { return p }\nconsole.log(execute({}))\n":                                                   false,
+		"export function execute(p) { return p }\n":                                                                             false,
+		"settings.load()\n": false,
+	} {
+		b := newBench(t)
+		b.put("a/t.mjs", text)
+		found, err := b.find("a/t")
+		if err != nil || strings.Contains(strings.Join(found.Notes, "\n"), "a/t exports a function, which nobody calls") != noted {
+			t.Errorf("%q: %v, %v", text, found, err)
+		}
+	}
+	needs(t, "node")
+	b := newBench(t)
+	b.put("a/t.cjs", "process.on('warning', () => {})\nmodule.exports = async function execute(params) { return params }\n")
+	_, err := b.run("a/t", `{}`)
+	b.refused(err, tool.CodeToolFailed, "a/t ended without a result: it exports a function, which nobody calls")
 }
 
 // A runtime of somebody's own runs what it runs, and is not second-guessed.

@@ -23,7 +23,7 @@ func Keys() []string {
 
 // configKeys are those of the primitive that runs processes. Other keys of its
 // configuration are values for templates.
-var configKeys = []string{"command", "args", "warm_args", "function_args", "cwd", "env", "timeout", "input_data"}
+var configKeys = []string{"command", "args", "warm_args", "function_args", "cwd", "env", "timeout", "input_data", "function_input"}
 
 // argLists are those of them that are arguments of the command: to run the tool, to keep it
 // warm, and to call the function that it only exports.

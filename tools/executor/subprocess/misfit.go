@@ -15,20 +15,30 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 )
 
-// misfit says why a program in Python does not do what its author expects: nobody calls
-// its function, or the function does not take what the tool declares. The text follows
-// the id of the tool; empty: nothing is known against it.
+// misfit says why a program does not do what its author expects: nobody calls its function,
+// or the function does not take what the tool declares. The text follows the id of the tool;
+// empty: nothing is known against it.
 func misfit(c *chain.Chain) string {
-	if c.Tool().Ext != ".py" || len(c.Elements) < 2 || c.Elements[1].Space != item.System {
+	if len(c.Elements) < 2 || c.Elements[1].Space != item.System {
 		return ""
 	}
 	switch c.Elements[1].ID {
+	case "rye/core/runtimes/node/node":
+		return misfitScript(c.Tool())
 	case "rye/core/runtimes/python/function":
 		return misfitFunction(c)
 	case "rye/core/runtimes/python/script":
 		return misfitProgram(c)
 	}
 	return ""
+}
+
+// misfitScript is for a file in JavaScript that exports a function, and is taken for a program.
+func misfitScript(t *chain.Element) string {
+	if !isScript(t) || onlyExports(t) || !exportsFunction().Match(uncommented(t.Content)) || answers().Match(t.Content) {
+		return ""
+	}
+	return "exports a function, which nobody calls as the file reads its input or has a statement at its top that does something, and prints nothing: leave that to the function, or print the result with console.log"
 }
 
 // definesPython matches a function at the top of a Python file, of which bare has taken what

@@ -149,15 +149,17 @@ func end(text string) string {
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	line := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
-	if strings.HasPrefix(line, "Node.js v") { // which stands below an error that nobody caught, and its stack
-		if thrown := nodeError().FindAllString(text, -1); len(thrown) > 0 {
-			line = thrown[len(thrown)-1]
+	if strings.HasPrefix(line, "Node.js v") { // which stands below what nobody caught, and its stack
+		if thrown := nodeThrown().FindAllStringSubmatch(text, -1); len(thrown) > 0 {
+			line = thrown[len(thrown)-1][1]
 		}
 	}
 	return guard.Shorten(line, 400, "the rest is left out")
 }
 
-var nodeError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\w*Error\b.*$`) })
+// nodeThrown matches the line that says what a program for Node has thrown: the first one below
+// the mark of the place.
+var nodeThrown = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*\^+\s*$\s*^(.*\S)`) })
 
 // refusal is the fault of a tool that answers {"success": false, …}; nil otherwise.
 func refusal(id string, answer any) error {

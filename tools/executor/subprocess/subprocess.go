@@ -116,12 +116,12 @@ func commandOf(plan *chain.Plan, warm bool) (process.Command, error) {
 	if name == "" {
 		return process.Command{}, tool.Faultf(tool.CodeInvalidItem, "%s names no config.command to run", id).With("path", plan.Chain.Tool().Path)
 	}
-	key := "args"
+	key, input := "args", "input_data"
 	switch {
 	case warm:
 		key = "warm_args"
 	case plan.Config["function_args"] != nil && onlyExports(plan.Chain.Tool()):
-		key = "function_args"
+		key, input = "function_args", "function_input"
 	}
 	args, err := arguments(plan, key)
 	if err != nil {
@@ -140,8 +140,8 @@ func commandOf(plan *chain.Plan, warm bool) (process.Command, error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	if input, given := plan.Config["input_data"]; given {
-		c.Stdin = []byte(inText(plan.Fill(input)))
+	if text, given := plan.Config[input]; given {
+		c.Stdin = []byte(inText(plan.Fill(text)))
 	}
 	for _, entry := range c.Env {
 		if strings.ContainsRune(entry, 0) || plan.Call.Masked(entry) != entry {

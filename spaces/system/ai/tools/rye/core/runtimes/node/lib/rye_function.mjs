@@ -1,5 +1,5 @@
-// Calls the function that a tool exports: its parameters come as JSON on standard input, and
-// what it returns is printed as JSON. What it prints is a log, and the result of one that
+// Calls the function that a tool exports: the call comes as JSON on standard input, and what
+// it returns is printed as JSON. What it prints is a log, and the result of one that
 // returns nothing.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -19,29 +19,45 @@ function exported(module) {
   throw new TypeError("the tool exports no function execute(params, projectPath)");
 }
 
-/** The names of the parameters of a function, up to the first that has none. */
+/** The names of the parameters of a function; undefined for one that is taken apart, or is the rest. */
 function namesOf(f) {
-  const text = Function.prototype.toString.call(f).replace(/\/\*[^]*?\*\/|(?<!:)\/\/[^\n]*/g, "");
-  const list = /^(?:async\s+)?(?:function\b\s*\*?\s*)?[\w$]*\s*\(([^(){[]*)/.exec(text) ?? /^(?:async\s+)?([\w$]+)\s*=>/.exec(text);
-  const names = (list?.[1] ?? "").split(",").map((one) => /^\s*([\w$]+)/.exec(one)?.[1]);
-  return names.slice(0, (names.indexOf(undefined) + 1 || names.length + 1) - 1);
+  const text = Function.prototype.toString.call(f);
+  const single = /^(?:async\s+)?([\p{ID_Continue}$]+)\s*=>/u.exec(text);
+  if (single) return [single[1]];
+  const parts = text.slice(text.indexOf("(") + 1).matchAll(/\/\*[^]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|[^]/g);
+  const list = [];
+  let one = "";
+  for (let depth = 0; depth >= 0; ) {
+    const [part] = parts.next().value ?? [")"];
+    if ("([{".includes(part)) depth++;
+    else if (")]}".includes(part)) depth--;
+    if (depth < 0 || (depth === 0 && part === ",")) {
+      if (one.trim() !== "") list.push(/^\s*([\p{ID_Continue}$]+)/u.exec(one)?.[1]);
+      one = "";
+    } else if (!part.startsWith("/*") && !part.startsWith("//")) one += part;
+  }
+  return list;
 }
 
 /** What a function is called with: parameters and project, or what its parameters are named after. */
-function argumentsOf(f, params, project) {
+function argumentsOf(f, { params, project, declared }) {
   const names = namesOf(f);
-  if (!names.some((name) => name !== "params" && Object.hasOwn(params, name))) return [params, project];
+  const known = new Set([...(declared ?? []), ...Object.keys(params)]);
+  if (!names.some((name) => !["params", "projectPath", "project_path"].includes(name) && known.has(name))) return [params, project];
+  const whole = names.some((name) => name === undefined || (name === "params" && !known.has(name)));
   const lost = Object.keys(params).filter((name) => !names.includes(name) && name !== "resolved_config");
-  if (lost.length > 0 && names.length === 1) return [params, project];
-  if (lost.length > 0) {
+  if (lost.length > 0 && !whole) {
     throw new TypeError(`${f.name}(${names.join(", ")}) cannot be called: it does not take ${lost.join(", ")}; write execute(params, projectPath), or give it the names of the declared parameters`);
   }
-  return names.map((name) => (Object.hasOwn(params, name) ? params[name] : name === "projectPath" || name === "project_path" ? project : undefined));
+  return names.map((name) => {
+    if (name === undefined || (name === "params" && !known.has(name))) return params;
+    if (!known.has(name) && /project/i.test(name)) return project;
+    return Object.hasOwn(params, name) ? params[name] : undefined;
+  });
 }
 
-const [, , tool, project] = process.argv;
-const params = JSON.parse(readFileSync(0, "utf8"));
-process.argv = [process.argv[0], tool, "--project-path", project];
+const call = JSON.parse(readFileSync(0, "utf8"));
+process.argv = [process.argv[0], call.tool, "--project-path", call.project];
 
 const most = 1 << 20; // characters; more is a log
 const answer = process.stdout.write.bind(process.stdout);
@@ -51,7 +67,7 @@ process.stdout.write = (text, ...more) => {
   return process.stderr.write(text, ...more);
 };
 
-const [execute, place] = exported(await import(pathToFileURL(tool).href));
-const result = await Reflect.apply(execute, place, argumentsOf(execute, params, project));
+const [execute, place] = exported(await import(pathToFileURL(call.tool).href));
+const result = await Reflect.apply(execute, place, argumentsOf(execute, call));
 const text = result === undefined && printed.length <= most && printed.trim();
 answer(text || (JSON.stringify(result, (_, value) => (typeof value === "bigint" ? String(value) : value)) ?? "{}"), () => process.exit());

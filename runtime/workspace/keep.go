@@ -100,17 +100,35 @@ type Kept struct {
 const maxCounted = 200_000
 
 // AppliedAt is when what has changed in a workspace was last applied here; zero: it was not, or
-// that is not known on this machine.
+// that is not known on this machine. Boards ask for many, again and again: a file that is as it
+// was is not read again.
 func (l *Local) AppliedAt(w thread.Workspace) time.Time {
 	s, err := l.of(w)
 	if err != nil {
 		return time.Time{}
 	}
+	now, err := os.Lstat(s.about())
+	if err != nil {
+		l.applied.Delete(w.Name)
+		return time.Time{}
+	}
+	if had, found := l.applied.Load(w.Name); found {
+		if was := had.(appliedAt); os.SameFile(was.file, now) && was.file.ModTime().Equal(now.ModTime()) && was.file.Size() == now.Size() {
+			return was.at
+		}
+	}
 	a, err := s.read()
 	if err != nil {
 		return time.Time{}
 	}
+	l.applied.Store(w.Name, appliedAt{now, a.AppliedAt})
 	return a.AppliedAt
+}
+
+// appliedAt is what [Local.AppliedAt] has found in a file.
+type appliedAt struct {
+	file fs.FileInfo
+	at   time.Time
 }
 
 // Kept measures the workspaces of the project. Without a state of its own, or

@@ -80,7 +80,8 @@ type Local struct {
 	// Crashpoints is told of [Crashpoints].
 	Crashpoints thread.Crashpoints
 
-	mine sync.Map // locks of users that this process holds, by their paths
+	mine    sync.Map // locks of users that this process holds, by their paths
+	applied sync.Map // what AppliedAt has found, by names
 }
 
 var _ Workspaces = (*Local)(nil)

@@ -218,6 +218,9 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("diff: %+v, %v", d, err)
 	}
 	same(t, "the project before", map[string]string{"": h.status()}, map[string]string{"": before})
+	if at := h.AppliedAt(w); !at.IsZero() {
+		t.Errorf("applied at %s, and nothing was", at)
+	}
 	a := h.apply(w, ApplyRequest{})
 	if a.Count() != 5 || a.Removed {
 		t.Errorf("applied: %+v", a)

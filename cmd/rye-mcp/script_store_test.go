@@ -200,6 +200,36 @@ func TestStoreMigrateChanged(t *testing.T) {
 	}
 }
 
+// TestStoreMigrateBegunAnew: a move is killed when the old place was put aside, and threads run
+// there before it is called again. What was moved is opened, and not put aside for what came
+// after it.
+func TestStoreMigrateBegunAnew(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	url := pgtest.Server(t)
+	p := newPlace(t, storeProject)
+	here, there := []string{storeurl.Variable + "=local"}, []string{storeurl.Variable + "=" + url}
+	p.ryes(here, "run", "work")
+	want := p.ryes(here, "threads", "list", "--json")
+	env, died := p.dieAt(relocate.CrashRetired, 1)
+	if out, err := p.rye(slices.Concat(here, env), "store", "migrate", "--to", url); err == nil || !died() {
+		t.Fatalf("not killed: %v\n%s", err, out)
+	}
+	p.ryes(here, "run", "work")
+	began := p.ryes(here, "threads", "list", "--json")
+	for _, args := range [][]string{{"--dry-run"}, {}, {}} {
+		if out, err := p.rye(here, append([]string{"store", "migrate", "--to", url}, args...)...); err == nil || !strings.Contains(out, "1 threads are there") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	if got := p.ryes(there, "threads", "list", "--json"); got != want {
+		t.Errorf("the new place has\n%s\nwant\n%s", got, want)
+	}
+	if got := p.ryes(here, "threads", "list", "--json"); got != began {
+		t.Errorf("the old place has\n%s\nwant\n%s", got, began)
+	}
+}
+
 // refusedUnderWorker has a worker of the project alive while its threads are to be moved.
 func (p *place) refusedUnderWorker(url string, env []string, to string) {
 	p.Helper()

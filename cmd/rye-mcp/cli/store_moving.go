@@ -126,8 +126,15 @@ func (m migration) target(ctx context.Context, dir string, at site, from *projec
 		return nil, false, err
 	}
 	was, stage, err := movingTo(ctx, to)
+	over := false
+	if err == nil && was == place && stage == relocate.Complete {
+		over, err = begunAnew(ctx, from, to)
+	}
 	switch {
 	case err != nil, stage == relocate.Ended:
+	case over && m.dryRun:
+	case over:
+		err = setMoving(ctx, to, place, relocate.Ended)
 	case was != place:
 		err = tool.Faultf(tool.CodeConflict, "threads are being moved there from %s", was).
 			WithTry("let that end, there; or another name in store.project, or another database")
@@ -141,6 +148,25 @@ func (m migration) target(ctx context.Context, dir string, at site, from *projec
 		err, to = errors.Join(err, to.Close()), nil
 	}
 	return to, begun, err
+}
+
+// begunAnew reports whether the old place of a move knows nothing of what its new one has: it was
+// put aside, and somebody has begun there since. What was moved is in the new place alone then.
+func begunAnew(ctx context.Context, from, to *project) (bool, error) {
+	rows, _, err := to.store.List(ctx, store.Filter{Limit: store.MaxPage})
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	ids := make([]thread.ID, len(rows))
+	for i, rec := range rows {
+		ids[i] = rec.ThreadID
+	}
+	known, err := from.store.Known(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	gone, err := from.store.Deletions(ctx, store.DeletionFilter{IDs: ids})
+	return len(known)+len(gone) == 0, err
 }
 
 // conclude ends a move whose old place is put aside already: it was cut short before others could

@@ -179,6 +179,7 @@ func TestNodeFunctions(t *testing.T) {
 		"exports":              {"a/t.js", "exports.execute = (p) => p.text\n", `"a"`, ""},
 		"module.exports":       {"a/t.js", "const fs = require('fs')\nmodule.exports = async function execute(params) { return params.text }\n", `"a"`, ""},
 		"an object":            {"a/t.cjs", "module.exports = { greeting: 'hi ', async execute(params) { return this.greeting + params.text } }\n", `"hi a"`, ""},
+		"an object by default": {"a/t.mjs", "export default {\n  name: 'a',\n  async execute(params) { return this.name + params.unit },\n};\n", `"ab"`, ""},
 		"by names":             {"a/t.mjs", "export function execute(unit, projectPath, /* of it */ text = 'x') { return [unit, projectPath.endsWith('project'), text] }\n", `["b",true,"a"]`, ""},
 		"one of their names":   {"a/t.mjs", "export function execute(text) { return text }\n", "", "execute(text) cannot be called: it does not take unit"},
 		"a list by default":    {"a/t.mjs", "export function execute(text, tags = ['(', 1], unit = 'c') { return [text, tags, unit] }\n", `["a",["(",1],"b"]`, ""},

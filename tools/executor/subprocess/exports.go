@@ -50,7 +50,7 @@ var (
 	exportsFunction = sync.OnceValue(func() *regexp.Regexp {
 		const names = `(execute|run|main|handler)\b`
 		return regexp.MustCompile(`(?m)^\s*export\s+(async\s+)?(function\s+|const\s+|let\s+|var\s+)` + names +
-			`|^\s*export\s+default\s+(async\b|function\b|\(|\w+\s*=>|` + names + `)` +
+			`|^\s*export\s+default\s+(async\b|function\b|\(|\w+\s*=>|` + names + `|\{[^}]*\b` + names + `)` +
 			`|^\s*export\s*\{[^}]*\b` + names + `|\bexports\.(` + names + `|default\b)\s*=` +
 			`|^\s*module\.exports\s*=\s*(async\b|function\b|\([^)]*\)\s*=>|\w+\s*=>|` + names + `|\{[^}]*\b` + names + `)`)
 	})

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -152,21 +154,26 @@ func (m migration) target(ctx context.Context, dir string, at site, from *projec
 
 // begunAnew reports whether the old place of a move knows nothing of what its new one has: it was
 // put aside, and somebody has begun there since. What was moved is in the new place alone then.
+// Ids alone do not tell, for who begins anew counts anew.
 func begunAnew(ctx context.Context, from, to *project) (bool, error) {
 	rows, _, err := to.store.List(ctx, store.Filter{Limit: store.MaxPage})
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
-	ids := make([]thread.ID, len(rows))
-	for i, rec := range rows {
-		ids[i] = rec.ThreadID
+	began := make(map[thread.ID]time.Time, len(rows))
+	for _, rec := range rows {
+		began[rec.ThreadID] = rec.CreatedAt
+		had, err := from.store.Get(ctx, rec.ThreadID)
+		if err != nil && !errors.Is(err, thread.ErrNotFound) {
+			return false, err
+		}
+		if err == nil && had.CreatedAt.Equal(rec.CreatedAt) {
+			return false, nil
+		}
 	}
-	known, err := from.store.Known(ctx, ids)
-	if err != nil {
-		return false, err
-	}
-	gone, err := from.store.Deletions(ctx, store.DeletionFilter{IDs: ids})
-	return len(known)+len(gone) == 0, err
+	gone, err := from.store.Deletions(ctx, store.DeletionFilter{IDs: slices.Collect(maps.Keys(began))})
+	isOne := func(d store.Deletion) bool { return d.Record.CreatedAt.Equal(began[d.Record.ThreadID]) }
+	return !slices.ContainsFunc(gone, isOne), err
 }
 
 // conclude ends a move whose old place is put aside already: it was cut short before others could

@@ -238,7 +238,7 @@ func retire(ctx context.Context, p *project, moved string) (kept string, err err
 		return "schema " + kept, p.state.site.fault(err)
 	}
 	dir := p.state.Home().Dir
-	kept = dir + ".moved-" + p.state.finder.Now().UTC().Format("20060102T150405")
+	kept = dir + ".moved-" + p.state.finder.Now().UTC().Format("20060102T150405.000") // two in a second are apart
 	if err := os.Rename(dir, kept); err != nil {
 		return "", err
 	}

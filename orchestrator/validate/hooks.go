@@ -30,19 +30,29 @@ func checkHooks(l *list, d *directive) {
 			l.errorf(codeOf(written), wrong.Line, "", "hook %q: %s", wrong.Hook, wrong.Reason)
 			continue
 		}
-		if slices.Contains(d.doc.Context.Suppress, h.ID) {
-			l.warnf(CodeHookSuppressed, h.Line, "remove it, or the <suppress>", "hook %q never fires: the directive suppresses it itself", h.ID)
+		if by := d.silences(h); by != "" {
+			l.warnf(CodeHookSuppressed, h.Line, "remove it, or the <suppress>", "hook %q never fires: directive %s suppresses it", h.ID, by)
+			continue
 		}
 		d.checkActions(l, h)
 		checkHookData(l, h, d.toldTo(h), d.dataTry)
 	}
 	for _, link := range d.ancestors() {
 		for i, written := range link.Doc.Hooks {
-			if h, err := hookOf(link, i, written); err == nil {
+			if h, err := hookOf(link, i, written); err == nil && d.silences(h) == "" {
 				d.checkAllowed(l, d.line(""), h, fmt.Sprintf("the inherited hook %q (%s)", h.ID, h.Source()))
 			}
 		}
 	}
+}
+
+// silences is the directive of the chain that suppresses a hook. Hooks that choose what is
+// extended come before the chain: for them only the directive itself counts.
+func (d *directive) silences(h *hook.Hook) string {
+	if slices.Contains(h.Events(), hook.EventResolveExtends) && !slices.Contains(d.doc.Context.Suppress, h.ID) {
+		return ""
+	}
+	return d.suppressor(h.ID)
 }
 
 // hookOf gives a hook of a directive its meaning, apart from the others.

@@ -45,8 +45,9 @@ func (c *Controller) Map(ctx context.Context, caller action.Caller, r MapRequest
 	if done := c.Queue.DispatchBeside(ctx, false, nil); r.Set == "" {
 		<-done // what can be started is when the caller is told of it
 	}
+	var seen standing
 	if !r.Async && r.Cursor == "" {
-		_, err = c.await(ctx, WaitRequest{
+		seen, err = c.await(ctx, WaitRequest{
 			ThreadIDs: []thread.ID{opened.ID}, Mode: WaitAll, Timeout: limit, Progress: action.Told[Progress](caller), Ask: caller.Ask,
 			Parent: decides(caller), Caller: caller.By, Patient: r.WaitSeconds != nil,
 		})
@@ -54,7 +55,9 @@ func (c *Controller) Map(ctx context.Context, caller action.Caller, r MapRequest
 			return fanout.Answer{}, c.leave(ctx, caller, opened, err)
 		}
 	}
-	answer, err := c.Fanout.Answer(ctx, opened, fanout.Page{Cursor: r.Cursor, Room: caller.Room, Whole: caller.Person})
+	answer, err := c.Fanout.Answer(ctx, opened, fanout.Page{
+		Cursor: r.Cursor, Room: caller.Room, Whole: caller.Person, Waiting: seen.waiting,
+	})
 	if err != nil {
 		return fanout.Answer{}, threads.Fault(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -175,6 +176,71 @@ func TestMapAgain(t *testing.T) {
 			t.Errorf("answer %+v", a)
 		}
 	}
+}
+
+// A failed item that was resumed has completed, and with it the set that a call finds.
+func TestMapResumedItem(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	s := newSignedScene(t)
+	s.write("directives/item.md", fmt.Sprintf(itemDirective, ""))
+	req := ofItems(numbered(0, 2), 2)
+	set := s.begunSet(req)
+	work := s.workers(set)
+	s.order(work[0], "claim", "complete")
+	s.order(work[1], "claim", "say hello")
+	s.shoot(work[1])
+	if a := s.mapped(s.c, atTerminal, MapRequest{Set: set}); a.Success || a.Status != thread.Error || a.Error == "" {
+		t.Errorf("one has failed: %+v", a)
+	}
+	s.order(s.resume(work[1]).NewThreadID, "complete")
+	for name, again := range map[string]MapRequest{"looked at": {Set: set}, "called again": req} {
+		a := s.mapped(s.c, atTerminal, again)
+		s.wantCounts(a, fanout.Counts{Items: 2, Completed: 2})
+		if !a.Success || a.Status != thread.Completed || a.Error != "" || a.ThreadID != set || a.Next != "" {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
+
+// A call that waits for a set whose items ask is over at once and tells their questions, to
+// a client and to the thread that maps; lists mark the set.
+func TestMapTellsQuestions(t *testing.T) {
+	t.Parallel()
+	s := mapping(t, false)
+	parent := inThread(s.start("work", ""))
+	parent.Allow = func(string) error { return nil }
+	for name, by := range map[string]action.Caller{"client": {By: "a model"}, "thread": parent} {
+		req := ofItems(numbered(0, 2), 2)
+		req.Async = true
+		set := s.mapped(s.c, by, req).ThreadID
+		work := s.workers(set)
+		for _, id := range work {
+			s.order(id, "claim")
+			s.asks(id)
+		}
+		a := s.mapped(s.c, by, MapRequest{Set: set})
+		if len(a.Waiting) != 2 || !strings.Contains(a.Next, "approve_thread") || a.Counts.Working != 2 || len(a.Tells()) != 3 {
+			t.Errorf("%s is told %+v", name, a)
+		}
+		by.Room = 1
+		patient := 0.0
+		if a = s.mapped(s.c, by, MapRequest{Set: set, WaitSeconds: &patient}); len(a.Waiting) != 1 {
+			t.Errorf("%s, who has no room, is told %+v", name, a)
+		}
+		list, err := s.c.View.List(s.ctx, view.ListRequest{States: []thread.State{thread.Running}})
+		s.noError(err)
+		for _, one := range list.Threads {
+			if one.Asks != (one.ThreadID == set) {
+				t.Errorf("%s: %s asks: %v", name, one.ThreadID, one.Asks)
+			}
+		}
+		for _, id := range work {
+			s.order(id, "complete")
+		}
+		s.wait(s.c, WaitAll, set)
+	}
+	s.order(parent.Env.ThreadID, "complete")
 }
 
 // TestMapMoves kills what works of a set for which nobody waits: whoever moves the queue

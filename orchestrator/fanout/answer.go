@@ -24,15 +24,20 @@ type Answer struct {
 	Counts   Counts        `json:"counts"`
 	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, of all items that ran in this set"`
 	// Items begin with those that have not completed, on the first page.
-	Items      []Item `json:"items" jsonschema:"failed ones first, then by position; those that wait or work only in counts"`
-	NextCursor string `json:"next_cursor,omitempty" jsonschema:"give it as set"`
-	Error      string `json:"error,omitempty"`
-	Next       string `json:"next,omitempty" jsonschema:"what to call next"`
+	Items      []Item         `json:"items" jsonschema:"failed ones first, then by position; those that wait or work only in counts"`
+	NextCursor string         `json:"next_cursor,omitempty" jsonschema:"give it as set"`
+	Error      string         `json:"error,omitempty"`
+	Waiting    []view.Waiting `json:"waiting,omitempty" jsonschema:"open questions of its threads"`
+	Next       string         `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
 // Tells implements [view.Teller].
 func (a Answer) Tells() []view.Told {
-	return []view.Told{{ThreadID: a.ThreadID, Status: a.Status}}
+	told := []view.Told{{ThreadID: a.ThreadID, Status: a.Status}}
+	for _, w := range a.Waiting {
+		told = append(told, view.Told{ThreadID: w.ThreadID, Asks: true})
+	}
+	return told
 }
 
 // Counts are the items of a set by how they stand.
@@ -59,6 +64,8 @@ type Page struct {
 	Cursor string
 	Room   int  // bytes of JSON; 0: pageItems items
 	Whole  bool // for a person: with texts that say what outputs say
+	// Waiting are the questions that were open when the wait for the set was over.
+	Waiting []view.Waiting
 }
 
 // pageItems is how many items an answer has that is not bounded by its bytes.
@@ -92,13 +99,45 @@ func (m *Mapper) Answer(ctx context.Context, opened Opened, page Page) (Answer, 
 	if rec.Outcome != nil && rec.Outcome.Error != nil {
 		a.Error = rec.Outcome.Error.Message
 	}
+	if rec.Status.Terminal() && a.Counts.Items > 0 && a.Counts.Completed == a.Counts.Items {
+		// What had failed when the set ended has been resumed since.
+		a.Success, a.Status, a.Error = true, thread.Completed, ""
+	}
 	a.Next = next(rec, a.Counts)
 	if a.Counts.Waiting > 0 && a.Counts.Working == 0 {
 		if why := m.waitsFor(ctx, rec); why != "" {
 			a.Next = fmt.Sprintf("its items wait: %s. %s", why, a.Next)
 		}
 	}
+	if !rec.Status.Terminal() && len(page.Waiting) > 0 {
+		if err := a.addQuestions(&page); err != nil {
+			return Answer{}, err
+		}
+	}
 	return a, m.addItems(ctx, &a, entries, page)
+}
+
+// addQuestions adds as many questions as take up half of the room, one in any case, and
+// leaves the rest of the room to the items. get_status of the set has all of them.
+func (a *Answer) addQuestions(page *Page) error {
+	room := page.Room
+	for i, w := range page.Waiting {
+		raw, err := json.Marshal(w)
+		if err != nil {
+			return err
+		}
+		left := room - len(raw) - 1
+		if page.Room > 0 && i > 0 && left < page.Room/2 {
+			break
+		}
+		room = left
+		a.Waiting = append(a.Waiting, w)
+	}
+	if page.Room > 0 { // 0 would be no bound
+		page.Room = max(1, room)
+	}
+	a.Next = view.WaitingNext(a.Waiting)
+	return nil
 }
 
 func count(entries []store.Entry) Counts {

@@ -179,7 +179,8 @@ func (l List) Brief(req ListRequest) List {
 	return l
 }
 
-// markAsking marks the threads of a list that wait for an answer.
+// markAsking marks the threads of a list that wait for an answer, and the sets whose threads
+// do: those stand in no list beside it.
 func (v *View) markAsking(ctx context.Context, threads []Summary) error {
 	if !slices.ContainsFunc(threads, func(s Summary) bool { return s.Status == thread.Running }) {
 		return nil
@@ -188,12 +189,27 @@ func (v *View) markAsking(ctx context.Context, threads []Summary) error {
 	if err != nil || len(open) == 0 {
 		return err
 	}
-	asks := map[thread.ID]bool{}
-	for _, q := range open {
-		asks[q.ThreadID] = true
-	}
+	places, sets := map[thread.ID]int{}, map[thread.ID]int{}
 	for i, s := range threads {
-		threads[i].Asks = s.Status == thread.Running && asks[s.ThreadID]
+		places[s.ThreadID] = i
+		if s.Kind == thread.KindSet {
+			sets[s.ThreadID] = i
+		}
+	}
+	for _, q := range open {
+		i, listed := places[q.ThreadID]
+		if !listed && len(sets) > 0 {
+			rec, err := v.Threads.Store.Get(ctx, q.ThreadID)
+			if err != nil && !errors.Is(err, thread.ErrNotFound) {
+				return err
+			}
+			if i, listed = sets[rec.ParentID]; rec.Status != thread.Running {
+				listed = false
+			}
+		}
+		if listed {
+			threads[i].Asks = threads[i].Status == thread.Running
+		}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -195,22 +196,35 @@ func caller(p *Project, call server.Call) action.Caller {
 		Origin: p.originOf(call), Hold: holdOf(call.Session),
 		Room: call.Room,
 		Ask:  asker(call),
-		Progress: func(v any) {
-			switch now := v.(type) {
-			case control.Progress:
-				call.Progress(progressOf(now))
-			case health.Looked:
-				call.Progress(server.Progress{
-					Progress: float64(now.Done), Total: float64(now.Total), Message: fmt.Sprintf("looked at %d of %d threads", now.Done, now.Total),
-				})
+		Progress: func(now any) {
+			if p, known := progressOf(now); known {
+				call.Progress(p)
 			}
 		},
 	}
 }
 
-// progressOf is how far a wait is: threads that have ended, of several, or the turns
+// progressOf is how far an operation is, as a client is told.
+func progressOf(now any) (server.Progress, bool) {
+	switch now := now.(type) {
+	case control.Progress:
+		return progressOfWait(now), true
+	case tidy.Progress:
+		return progressOfMany("deleted", now.Done, now.Total), true
+	case health.Looked:
+		return progressOfMany("looked at", now.Done, now.Total), true
+	}
+	return server.Progress{}, false
+}
+
+// progressOfMany is how many threads something was done with.
+func progressOfMany(what string, done, total int) server.Progress {
+	return server.Progress{Progress: float64(done), Total: float64(total), Message: fmt.Sprintf("%s %d of %d threads", what, done, total)}
+}
+
+// progressOfWait is how far a wait is: threads that have ended, of several, or the turns
 // of one. The server lets the number grow where nothing has happened.
-func progressOf(p control.Progress) server.Progress {
+func progressOfWait(p control.Progress) server.Progress {
 	if p.Total > 1 {
 		return server.Progress{Progress: float64(p.Done), Total: float64(p.Total), Message: describe(p)}
 	}

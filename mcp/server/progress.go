@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"time"
 
@@ -11,6 +12,15 @@ import (
 // progressInterval is the least time between two progress notifications of one
 // call. More frequent reports are merged: the last one wins.
 const progressInterval = 100 * time.Millisecond
+
+const (
+	// beatEvery is how often a client hears of a call whose handler reports nothing.
+	// Clients break off a call of which they hear nothing for a minute.
+	beatEvery = time.Second
+	// beatAfter is how long a handler may report nothing before that. Those that wait
+	// report each second by themselves.
+	beatAfter = beatEvery + progressInterval
+)
 
 // Progress is how far a call is.
 type Progress struct {
@@ -32,10 +42,49 @@ func (r *request) report(p Progress) {
 	if r.closed {
 		return
 	}
+	r.said = &p
+	if r.silence != nil {
+		r.silence.Reset(beatAfter)
+	}
+	r.hold(p)
+}
+
+// hold has a report sent now, or when the pause is over. The caller holds r.mu.
+func (r *request) hold(p Progress) {
 	r.held = &p
 	if r.pause == nil {
 		r.sendHeld()
 	}
+}
+
+// beat begins to tell a client that asks for progress that the call goes on while its
+// handler reports nothing.
+func (r *request) beat() {
+	if !r.hearsProgress() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.began = time.Now()
+		r.silence = time.AfterFunc(beatAfter, r.goesOn)
+	}
+}
+
+// goesOn repeats the last report of a handler that has reported nothing since, or says how long
+// it has been at work.
+func (r *request) goesOn() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	now := Progress{Message: fmt.Sprintf("at work for %d s", int(time.Since(r.began).Seconds()))}
+	if r.said != nil {
+		now = *r.said
+	}
+	r.hold(now)
+	r.silence.Reset(beatEvery)
 }
 
 // hearsProgress reports whether the client asks for progress, and reads where it goes.

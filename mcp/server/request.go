@@ -20,6 +20,9 @@ type request struct {
 	held        *Progress          // reported, not yet sent
 	last        *float64           // number of the last notification sent
 	pause       *time.Timer        // runs until the next notification may be sent
+	began       time.Time          // when the handler of a tool began
+	said        *Progress          // reported last, sent or not
+	silence     *time.Timer        // runs until the client is told that the call goes on; nil: it is not
 	failure     *rpcError          // the answer, when that is an error
 	outcome     string             // for the log: what a tool call came to
 	elicitation pendingElicitation // what the person was asked and answered, see [Elicit]
@@ -76,6 +79,9 @@ func (r *request) close(flush bool) bool {
 	}
 	if r.pause != nil {
 		r.pause.Stop()
+	}
+	if r.silence != nil {
+		r.silence.Stop()
 	}
 	if flush {
 		r.flushHeld()

@@ -207,6 +207,9 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 		if err != nil {
 			return s.failure(ctx, name, fits, err), nil
 		}
+		if r := requestFrom(ctx); r != nil {
+			r.beat()
+		}
 		out, err := call(ctx, callFrom(ctx), args)
 		if err != nil {
 			if asking := s.inputRequired(ctx, err); asking != nil {

@@ -85,8 +85,8 @@ var errNoProject = errors.New("no project is open")
 func (noProjects) Project(context.Context, string) (*handler.Project, error) {
 	return nil, errNoProject
 }
-func (noProjects) Holding(context.Context, []thread.ID, func(string) bool) *handler.Project {
-	return nil
+func (noProjects) Holding(context.Context, []thread.ID, func(string) bool) (*handler.Project, error) {
+	return nil, nil //nolint:nilnil // threads lead nowhere
 }
 func (noProjects) Several() bool { return false }
 

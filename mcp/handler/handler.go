@@ -67,9 +67,10 @@ func (p *Project) newsFor(call server.Call) func(context.Context, any) json.Mars
 // else the client's single root, else the working directory.
 type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
-	// Holding returns the one open project that has all of some threads, of those that
-	// visited tells by their paths; nil where none has, several have, or no thread is named.
-	Holding(ctx context.Context, ids []thread.ID, visited func(path string) bool) *Project
+	// Holding returns the open project to which threads lead, of those that visited tells
+	// by their paths: the one that has all, else the one that has some. It is nil where none
+	// has any, and an error where several have.
+	Holding(ctx context.Context, ids []thread.ID, visited func(path string) bool) (*Project, error)
 	// Several reports whether calls may have to name their project: else clients
 	// are not told that they can.
 	Several() bool
@@ -105,8 +106,12 @@ func open(ctx context.Context, projects Projects, call server.Call) (*Project, e
 // another project than that of [Projects.Project], and to none that the client has not
 // been in: what is about all threads of a project is never moved to another one.
 func openFor(ctx context.Context, projects Projects, call server.Call, ids []thread.ID) (*Project, error) {
-	if call.Common[projectPath] == "" && len(ids) > 0 && projects.Several() {
-		if p := projects.Holding(ctx, ids, call.Visited); p != nil {
+	if call.Common[projectPath] == "" && len(ids) > 0 {
+		p, err := projects.Holding(ctx, ids, call.Visited)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
 			p.heard(call)
 			return p, nil
 		}

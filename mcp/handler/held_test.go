@@ -21,11 +21,11 @@ type manyProjects struct {
 
 func (manyProjects) Several() bool { return true }
 
-func (m manyProjects) Holding(_ context.Context, ids []thread.ID, _ func(string) bool) *Project {
+func (m manyProjects) Holding(_ context.Context, ids []thread.ID, _ func(string) bool) (*Project, error) {
 	if len(ids) == 1 && ids[0] == m.holds {
-		return m.project
+		return m.project, nil
 	}
-	return nil
+	return nil, nil //nolint:nilnil // another leads nowhere
 }
 
 func (manyProjects) Project(context.Context, string) (*Project, error) {

@@ -54,7 +54,9 @@ type oneProject struct {
 
 func (p oneProject) Several() bool { return p.several }
 
-func (oneProject) Holding(context.Context, []thread.ID, func(string) bool) *Project { return nil }
+func (oneProject) Holding(context.Context, []thread.ID, func(string) bool) (*Project, error) {
+	return nil, nil //nolint:nilnil // threads lead nowhere
+}
 
 func (p oneProject) Project(context.Context, string) (*Project, error) { return p.only, nil }
 

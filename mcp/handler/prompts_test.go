@@ -131,7 +131,9 @@ type lost struct{ err error }
 
 func (lost) Several() bool { return false }
 
-func (lost) Holding(context.Context, []thread.ID, func(string) bool) *Project { return nil }
+func (lost) Holding(context.Context, []thread.ID, func(string) bool) (*Project, error) {
+	return nil, nil //nolint:nilnil // threads lead nowhere
+}
 
 func (l lost) Project(context.Context, string) (*Project, error) { return nil, l.err }
 

@@ -35,7 +35,9 @@ func (s *scene) Project(_ context.Context, path string) (*handler.Project, error
 
 func (s *scene) Several() bool { return false }
 
-func (s *scene) Holding(context.Context, []thread.ID, func(string) bool) *handler.Project { return nil }
+func (s *scene) Holding(context.Context, []thread.ID, func(string) bool) (*handler.Project, error) {
+	return nil, nil //nolint:nilnil // threads lead nowhere
+}
 
 func newScene(t testing.TB, files map[string]string) *scene {
 	t.Helper()

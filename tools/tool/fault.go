@@ -17,7 +17,7 @@ const (
 	CodeBadArguments     Code = "bad_arguments"       // arguments do not fit the schema
 	CodeBadID            Code = "bad_id"              // an id that cannot name an item or thread
 	CodeNotFound         Code = "not_found"           // no such item or thread
-	CodeAmbiguous        Code = "ambiguous"           // more than one item has that id
+	CodeAmbiguous        Code = "ambiguous"           // more than one item, or thread, has that id
 	CodeInvalidItem      Code = "invalid_item"        // an item that does not parse
 	CodeIntegrity        Code = "integrity"           // an item without a good signature
 	CodeInvalidConfig    Code = "invalid_config"      // a configuration file that does not load

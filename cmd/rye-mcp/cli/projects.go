@@ -131,28 +131,64 @@ func (ps *projects) offered(p *project) *handler.Project {
 }
 
 // Holding implements [handler.Projects].
-func (ps *projects) Holding(ctx context.Context, ids []thread.ID, visited func(path string) bool) *handler.Project {
+func (ps *projects) Holding(ctx context.Context, ids []thread.ID, visited func(path string) bool) (*handler.Project, error) {
 	if len(ids) == 0 {
-		return nil // any project has all of no threads
+		return nil, nil //nolint:nilnil // no thread leads anywhere
 	}
-	var found *project
-	for _, p := range ps.opened() {
-		if !visited(p.path) {
-			continue
-		}
+	open := slices.DeleteFunc(ps.opened(), func(p *project) bool { return !visited(p.path) })
+	if len(open) == 1 && open[0].path == ps.usual() {
+		return nil, nil //nolint:nilnil // there is no other
+	}
+	var some, all []*project // that have some of the threads, and all
+	for _, p := range open {
 		known, err := p.control.Threads.Store.Known(ctx, ids)
-		if err != nil || slices.ContainsFunc(ids, func(id thread.ID) bool { return !known[id] }) {
+		if err != nil || len(known) == 0 {
 			continue
 		}
-		if found != nil {
-			return nil
+		some = append(some, p)
+		if !slices.ContainsFunc(ids, func(id thread.ID) bool { return !known[id] }) {
+			all = append(all, p)
 		}
-		found = p
 	}
-	if found == nil {
-		return nil
+	if len(all) > 0 {
+		some = all
 	}
-	return ps.offered(found)
+	switch len(some) {
+	case 0:
+		return nil, nil //nolint:nilnil // they may be in one that is not open
+	case 1:
+		return ps.offered(some[0]), nil
+	}
+	return nil, severalHold(some, len(all) > 0)
+}
+
+// severalHold refuses a call whose threads are in several projects.
+func severalHold(in []*project, each bool) error {
+	paths := make([]string, len(in))
+	for i, p := range in {
+		paths[i] = p.path
+	}
+	slices.Sort(paths)
+	fault := tool.Faultf(tool.CodeAmbiguous, "the threads are in several projects").
+		WithHint("Make one call for each project, with project_path and its threads.")
+	if each {
+		fault = tool.Faultf(tool.CodeAmbiguous, "more than one project has threads of these ids").WithHint("Give project_path, one of projects.")
+	}
+	return fault.With("projects", paths)
+}
+
+// usual is the project of calls that name none, where that is not for the client to say;
+// empty where it is.
+func (ps *projects) usual() string {
+	if ps.chosen != "" {
+		return ps.chosen
+	}
+	if dir, err := ps.workingDir(); err == nil {
+		if real, err := canonical(dir); err == nil {
+			return real
+		}
+	}
+	return ""
 }
 
 // opened are the projects that calls have named so far.

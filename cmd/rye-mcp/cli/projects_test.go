@@ -177,7 +177,8 @@ func TestOneProject(t *testing.T) {
 	ps.close()
 }
 
-// A call that names threads and no project is about the open project that has them all.
+// A call that names threads and no project is about the open project that has them all, else
+// about the one that has some; which of several is meant is asked.
 func TestProjectOfThreads(t *testing.T) {
 	t.Parallel()
 	base := realDir(t)
@@ -206,13 +207,18 @@ func TestProjectOfThreads(t *testing.T) {
 		{[]thread.ID{"first-1"}, "one"},
 		{[]thread.ID{"second-1", "second-1"}, "two"},
 		{[]thread.ID{"second-1", "both-1"}, "two"},
-		{[]thread.ID{"both-1"}, ""},
-		{[]thread.ID{"first-1", "second-1"}, ""},
+		{[]thread.ID{"both-1"}, "ambiguous: more than one project has threads of these ids"},
+		{[]thread.ID{"first-1", "second-1"}, "ambiguous: the threads are in several projects"},
+		{[]thread.ID{"first-1", "none-1"}, "one"},
 		{[]thread.ID{"none-1"}, ""},
 		{nil, ""}, // both
 	} {
 		got := ""
-		if p := ps.Holding(t.Context(), test.ids, func(string) bool { return true }); p != nil {
+		p, err := ps.Holding(t.Context(), test.ids, func(string) bool { return true })
+		if fault, is := errors.AsType[*tool.Fault](err); is {
+			got = string(fault.Code) + ": " + fault.Error()
+		}
+		if p != nil {
 			got = filepath.Base(p.Path)
 		}
 		if got != test.want {
@@ -271,6 +277,54 @@ func TestProjectOfAnOperation(t *testing.T) {
 	}
 	if known, err := p.Control.Threads.Store.Known(t.Context(), []thread.ID{"there-1"}); err != nil || !known["there-1"] {
 		t.Errorf("the thread is gone: %v", err)
+	}
+}
+
+// A thread that was started in another project than that of the server leads its client there
+// again, beside ids that nobody knows, and not where the server's own project has one of the id.
+func TestProjectOfAThreadElsewhere(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	here, there := makeDir(t, base, "here"), makeDir(t, base, "there")
+	home := makeDir(t, base, "home")
+	sys := testSystem(base, map[string]string{"USER_SPACE": home, "RYE_CACHE_DIR": home})
+	s := server.New(server.Options{Version: "test", MapError: action.Fault, OutputSchemas: true})
+	ps, err := newProjects(sys, here, nil, zerolog.Nop(), s.Roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ps.close)
+	handler.Register(s, ps, handler.Groups(), operation.All())
+	c := servertest.Start(t, s)
+	for dir, ids := range map[string][]thread.ID{here: {"here-1", "both-1"}, there: {"there-1", "both-1"}} {
+		c.Call("list_threads", map[string]any{"project_path": dir}) // it has been there
+		p, err := ps.Project(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			n := store.NewThread{ID: id, Run: thread.NewRun(), Kind: thread.KindDirective, Directive: "work", Now: sys.Now()}
+			if _, _, err := p.Control.Threads.Store.Register(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	type args = map[string]any
+	for _, call := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"get_status", args{"thread_id": "there-1"}, `"thread_id":"there-1"`},
+		{"get_status", args{"thread_id": "here-1"}, `"thread_id":"here-1"`},
+		{"aggregate_results", args{"thread_ids": []string{"there-1", "none-1"}}, `"none-1":{"status":"not_found"`},
+		{"cancel_thread", args{"thread_id": "both-1"}, `"code":"ambiguous"`},
+		{"get_status", args{"thread_id": "both-1", "project_path": there}, `"thread_id":"both-1"`},
+		{"aggregate_results", args{"thread_ids": []string{"there-1", "here-1"}}, `"projects":["` + here + `","` + there + `"]`},
+	} {
+		if r := c.Call(call.tool, call.args); !strings.Contains(string(r.JSON), call.want) {
+			t.Errorf("%s %v: %s, want %s", call.tool, call.args, r.JSON, call.want)
+		}
 	}
 }
 

@@ -60,8 +60,8 @@ type projectFunc func(path string) *handler.Project
 
 func (f projectFunc) Several() bool { return true }
 
-func (f projectFunc) Holding(context.Context, []thread.ID, func(string) bool) *handler.Project {
-	return nil
+func (f projectFunc) Holding(context.Context, []thread.ID, func(string) bool) (*handler.Project, error) {
+	return nil, nil //nolint:nilnil // threads lead nowhere
 }
 
 func (f projectFunc) Project(_ context.Context, path string) (*handler.Project, error) {

@@ -106,7 +106,7 @@ func addExecute(s *server.Server, projects Projects, operations bool) {
 		by.Detached = server.TakesTasks(ctx)
 		result, err := p.Actions.Execute(ctx, by, in)
 		if id, forked := isFork(result); err == nil && forked && by.Detached {
-			err = answerWithTask(ctx, p, id)
+			err = answerWithTask(ctx, p, call, id)
 		}
 		return executeOutput{sent: result}, err
 	})

@@ -13,7 +13,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
-// Tasks offers the threads of the project of a call as tasks.
+// Tasks offers the threads of a project as tasks: of the one that the id of the task
+// names, else of that of the call.
 func Tasks(projects Projects) server.Tasks { return tasks{projects} }
 
 type tasks struct{ projects Projects }
@@ -26,14 +27,19 @@ func (t tasks) Get(ctx context.Context, call server.Call, id string) (server.Tas
 
 // find is a task with its open questions, and their forms in it.
 func (t tasks) find(ctx context.Context, call server.Call, id string) (*Project, server.Task, []thread.Question, error) {
+	own, path := task.Place(id)
+	if path != "" {
+		call.Common = map[string]string{projectPath: path}
+	}
 	p, err := open(ctx, t.projects, call)
 	if err != nil {
 		return nil, server.Task{}, nil, err
 	}
-	found, questions, err := p.Tasks.Get(ctx, id)
+	found, questions, err := p.Tasks.Get(ctx, own)
 	if err != nil {
 		return nil, server.Task{}, nil, action.Fault(err)
 	}
+	found.ID = id
 	for _, q := range questions {
 		form, err := formOf(q)
 		if err != nil {
@@ -74,7 +80,8 @@ func (t tasks) Cancel(ctx context.Context, call server.Call, id string) error {
 	if err != nil || found.Status == server.TaskCompleted || found.Status == server.TaskCancelled {
 		return err
 	}
-	of, err := p.Tasks.Thread(id)
+	own, _ := task.Place(id)
+	of, err := p.Tasks.Thread(own)
 	if err != nil {
 		return err
 	}
@@ -85,10 +92,13 @@ func (t tasks) Cancel(ctx context.Context, call server.Call, id string) error {
 }
 
 // answerWithTask has a call answered with the task of the thread that it has started.
-func answerWithTask(ctx context.Context, p *Project, id thread.ID) error {
+func answerWithTask(ctx context.Context, p *Project, call server.Call, id thread.ID) error {
 	name, err := p.Tasks.ID(id)
 	if err != nil {
 		return err
+	}
+	if call.Common[projectPath] != "" {
+		name = task.At(name, p.Path)
 	}
 	now, err := p.Control.View.Standing(ctx, id)
 	if err != nil {

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // newTasking is a project whose threads are tasks under a key.
@@ -81,6 +83,58 @@ func TestForkAsTask(t *testing.T) {
 	} {
 		if got := request(t, c, "tools/call", map[string]any{"name": "rye_execute", "arguments": arguments}); strings.Contains(got, "taskId") || !strings.Contains(got, `"success":true`) {
 			t.Errorf("%s is answered with %s", name, got)
+		}
+	}
+}
+
+// namedProjects are the projects of a server by their paths; one is that of calls which
+// name none.
+type namedProjects map[string]*Project
+
+func (namedProjects) Several() bool { return true }
+
+func (namedProjects) Holding(context.Context, []thread.ID, func(string) bool) (*Project, error) {
+	return nil, nil //nolint:nilnil // threads lead nowhere
+}
+
+func (ps namedProjects) Project(_ context.Context, path string) (*Project, error) {
+	if p := ps[path]; p != nil {
+		return p, nil
+	}
+	return nil, tool.Faultf(tool.CodeNoProject, "no project is there")
+}
+
+// A client asks about a task of another project, ends it and answers it, though it can
+// name no project with that.
+func TestTaskOfAnotherProject(t *testing.T) {
+	t.Parallel()
+	usual := newTasking(t, newFolder(t, newFiles()), "a")
+	other := newTasking(t, newFolder(t, newFiles()), "b")
+	projects := namedProjects{"": usual, other.Path: other}
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	Register(s, projects, Groups(), operation.All())
+	s.OfferTasks(Tasks(projects))
+	c := servertest.Start(t, s, servertest.Over(servertest.Stdio), servertest.Speaking("2026-07-28"), servertest.TakingTasks())
+	var created struct{ TaskID string }
+	fork := map[string]any{"item_id": "greet", "parameters": map[string]any{"name": "Ada"}, "thread": "fork", "project_path": other.Path}
+	raw := request(t, c, "tools/call", map[string]any{"name": "rye_execute", "arguments": fork})
+	if err := json.Unmarshal([]byte(raw), &created); err != nil || created.TaskID == "" {
+		t.Fatalf("the fork is answered with %s, %v", raw, err)
+	}
+	own, path := task.Place(created.TaskID)
+	if path != other.Path {
+		t.Errorf("the task is at %q, want %q", path, other.Path)
+	}
+	for _, tt := range []struct{ method, id, want string }{
+		{"tasks/get", created.TaskID, `"taskId":"` + created.TaskID + `"`},
+		{"tasks/update", created.TaskID, `"resultType":"complete"`},
+		{"tasks/cancel", created.TaskID, `"resultType":"complete"`},
+		{"tasks/get", own, "there is no task of that id here"},
+		{"tasks/get", task.At(own, usual.Path+"x"), "no project is there"},
+		{"tasks/get", task.At(strings.Replace(own, ".", ".0", 1), other.Path), "there is no task of that id here"},
+	} {
+		if got := request(t, c, tt.method, map[string]any{"taskId": tt.id}); !strings.Contains(got, tt.want) {
+			t.Errorf("%s %s: %s, want %s", tt.method, tt.id, got, tt.want)
 		}
 	}
 }

@@ -44,6 +44,24 @@ func (t *Threads) ID(id thread.ID) (string, error) {
 	return base64.RawURLEncoding.EncodeToString([]byte(id)) + "." + code, nil
 }
 
+// At is the id of a task of a project that is not the one of its client: a client names no
+// project when it asks about a task.
+func At(taskID, path string) string {
+	return taskID + "." + base64.RawURLEncoding.EncodeToString([]byte(path))
+}
+
+// Place is the id that a task has in its project, and the path of that; empty where it is the
+// one of the client. Who made the id up knows no more of a path than that of a call.
+func Place(taskID string) (own, path string) {
+	thread, rest, _ := strings.Cut(taskID, ".")
+	code, where, elsewhere := strings.Cut(rest, ".")
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(where)
+	if !elsewhere || err != nil {
+		return taskID, ""
+	}
+	return thread + "." + code, string(raw)
+}
+
 // code is what cannot be guessed of the id of a task, 128 bits of it.
 func (t *Threads) code(id thread.ID) (string, error) {
 	code, err := t.Code("task", string(id))

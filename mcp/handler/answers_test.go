@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -293,5 +296,24 @@ func TestExecuteResumes(t *testing.T) {
 		if r := c.Call("rye_execute", a); !r.IsError || !strings.Contains(string(r.JSON), want) {
 			t.Errorf("%v: %s, want %s", a, r.JSON, want)
 		}
+	}
+}
+
+// The call that an answer names reads the rest also where calls have to name a project.
+func TestRestWithoutAProject(t *testing.T) {
+	t.Parallel()
+	p := newFolder(t, newFiles("long.txt", strings.Repeat("some words\n", 2_000)))
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	Register(s, namedProjects{p.Path: p}, Groups(), operation.All())
+	c := servertest.Start(t, s)
+	r := c.Call("rye_execute", map[string]any{
+		"item_id": "rye/bash", "parameters": map[string]any{"command": "cat long.txt"}, "project_path": p.Path, "max_bytes": 2_000,
+	})
+	id := regexp.MustCompile(`answer:[0-9a-f]+`).FindString(string(r.JSON))
+	if got := c.Call("rye_fetch", map[string]any{"item_id": id}); id == "" || got.IsError || !strings.Contains(string(got.JSON), "some words") {
+		t.Errorf("%q, that %s names, is read as %s", id, r.JSON, got.JSON)
+	}
+	if got := c.Call("rye_fetch", map[string]any{"item_id": "greet"}); got.Code() != tool.CodeNoProject {
+		t.Errorf("an item of no project is read as %s", got.JSON)
 	}
 }

@@ -137,16 +137,23 @@ func add[In, Out any](
 	s *server.Server, projects Projects, t texts, a server.Annotations,
 	run func(context.Context, *Project, server.Call, In) (Out, error),
 ) {
+	addAnywhere(s, projects, t, a, func(ctx context.Context, call server.Call, in In) (Out, error) {
+		p, err := open(ctx, projects, call)
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return run(ctx, p, call, in)
+	})
+}
+
+// addAnywhere registers a tool whose handler finds its project by itself.
+func addAnywhere[In, Out any](
+	s *server.Server, projects Projects, t texts, a server.Annotations, handle func(context.Context, server.Call, In) (Out, error),
+) {
 	server.Add(s, server.Tool[In, Out]{
 		Name: t.name, Description: strings.TrimSpace(t.description), Annotations: a, Common: common(), Untold: untold(projects, t.untold...), Meta: metaOf(t.name),
-		Handle: func(ctx context.Context, call server.Call, in In) (Out, error) {
-			p, err := open(ctx, projects, call)
-			if err != nil {
-				var none Out
-				return none, err
-			}
-			return run(ctx, p, call, in)
-		},
+		Handle: handle,
 	})
 }
 

@@ -75,10 +75,14 @@ func readKept(s *server.Server, in action.FetchRequest) (fetchOutput, error) {
 
 func addFetch(s *server.Server, projects Projects) {
 	// With a destination it writes; what stood there is kept.
-	add(s, projects, texts{"rye_fetch", fetchText, []string{"query", "scope", "limit", "overwrite"}}, server.Annotations{Title: "Read an item"},
-		func(ctx context.Context, p *Project, call server.Call, in action.FetchRequest) (fetchOutput, error) {
+	addAnywhere(s, projects, texts{"rye_fetch", fetchText, []string{"query", "scope", "limit", "overwrite"}}, server.Annotations{Title: "Read an item"},
+		func(ctx context.Context, call server.Call, in action.FetchRequest) (fetchOutput, error) {
+			p, err := open(ctx, projects, call)
 			if strings.HasPrefix(in.ItemID, server.KeptPrefix) {
-				return readKept(s, in)
+				return readKept(s, in) // it is of the server, and the call that names it names no project
+			}
+			if err != nil {
+				return fetchOutput{}, err
 			}
 			result, err := p.Actions.Fetch(ctx, caller(p, call), in)
 			return fetchOutput{sent: result}, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -94,14 +95,18 @@ func asItIs(v any) ([]byte, error) {
 const operationsText = "\nOperations such as wait_threads: item_id rye/agent/threads/orchestrator, " +
 	`parameters {operation: "wait_threads", thread_ids: [...]}.`
 
-func addExecute(s *server.Server, projects Projects, operations bool) {
+func addExecute(s *server.Server, projects Projects, operations *operation.Table, listed bool) {
 	text := strings.TrimSpace(executeText)
-	if !operations {
+	if !listed {
 		text += operationsText
 	}
-	add(s, projects, texts{"rye_execute", text, []string{"resume_thread_id", "trace"}}, server.Annotations{
+	addAnywhere(s, projects, texts{"rye_execute", text, []string{"resume_thread_id", "trace"}}, server.Annotations{
 		Title: "Run a directive, tool or knowledge item", Destructive: true, OpenWorld: true,
-	}, func(ctx context.Context, p *Project, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
+	}, func(ctx context.Context, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
+		p, err := openFor(ctx, projects, call, threadsOf(operations, in))
+		if err != nil {
+			return executeOutput{}, err
+		}
 		by := caller(p, call)
 		by.Detached = server.TakesTasks(ctx)
 		result, err := p.Actions.Execute(ctx, by, in)
@@ -110,4 +115,24 @@ func addExecute(s *server.Server, projects Projects, operations bool) {
 		}
 		return executeOutput{sent: result}, err
 	})
+}
+
+// threadsOf are the threads that a call of rye_execute is about: those of an operation, or the
+// one that is resumed. What is wrong with the parameters of an operation, the call says.
+func threadsOf(operations *operation.Table, in action.ExecuteRequest) []thread.ID {
+	if in.ResumeThreadID != "" {
+		return []thread.ID{in.ResumeThreadID}
+	}
+	if in.ItemID != action.OrchestratorID {
+		return nil
+	}
+	name, params, err := in.Operation()
+	if err != nil {
+		return nil
+	}
+	meant, err := operations.Decode(name, params.Raw())
+	if err != nil {
+		return nil
+	}
+	return meant.Threads
 }

@@ -48,6 +48,12 @@ func TestProjectByThread(t *testing.T) {
 		{"cancel_thread", args{"thread_ids": []string{"held-1"}}, `"code":"not_found"`},
 		{"get_status", args{"id": "held-1"}, `"code":"not_found"`}, // under another name of the argument
 		{"cancel_thread", args{"ids": "held-1"}, `"code":"not_found"`},
+		{"rye_execute", operate("get_status", args{"thread_id": "held-1"}), `"code":"not_found"`},
+		{"rye_execute", operate("cancel_thread", args{"ids": "held-1"}), `"code":"not_found"`},
+		{"rye_execute", args{"resume_thread_id": "held-1", "parameters": args{"message": "go on"}}, `"code":"not_found"`},
+		{"rye_execute", operate("get_status", args{"thread_id": "other-1"}), `"code":"no_project"`},
+		{"rye_execute", operate("list_threads", nil), `"code":"no_project"`},
+		{"rye_execute", operate("no_such", args{"thread_id": "held-1"}), `"code":"no_project"`},
 		{"get_status", args{"thread_id": "other-1"}, `"code":"no_project"`},
 		{"list_threads", args{}, `"code":"no_project"`}, // several are open
 		{"map_threads", args{"directive": "greet", "items": []any{map[string]any{}}}, `"code":"no_project"`},

@@ -46,7 +46,7 @@ func ParseGroups(list string) ([]Group, error) {
 // operations of a table.
 func Register(s *server.Server, projects Projects, groups []Group, operations *operation.Table) {
 	if slices.Contains(groups, Core) {
-		addExecute(s, projects, slices.Contains(groups, Threads))
+		addExecute(s, projects, operations, slices.Contains(groups, Threads))
 		addFetch(s, projects)
 		addSearch(s, projects)
 		addSign(s, projects)

@@ -85,22 +85,28 @@ func (a *Actions) orchestrator(ctx context.Context, c Caller, r ExecuteRequest) 
 		return nil, tool.Faultf(tool.CodeUnsupported, "operations on threads run at once and take their own parameters only").
 			WithHint("Leave everything but parameters out.")
 	}
+	name, params, err := r.Operation()
+	if err != nil {
+		return nil, err
+	}
+	return a.Threads.Operate(ctx, c, name, params)
+}
+
+// Operation is the operation on threads that a call of [OrchestratorID] names, and what that
+// takes.
+func (r ExecuteRequest) Operation() (name string, takes tool.Object, err error) {
 	var params map[string]json.RawMessage
 	if err := json.Unmarshal(r.Parameters.Raw(), &params); err != nil {
-		return nil, badArgument("parameters", err)
+		return "", nil, badArgument("parameters", err)
 	}
-	var operation string
 	if raw, ok := params["operation"]; ok {
-		if err := json.Unmarshal(raw, &operation); err != nil {
-			return nil, badArgument("operation", err)
+		if err := json.Unmarshal(raw, &name); err != nil {
+			return "", nil, badArgument("operation", err)
 		}
 	}
 	delete(params, "operation")
 	rest, err := json.Marshal(params)
-	if err != nil {
-		return nil, err
-	}
-	return a.Threads.Operate(ctx, c, operation, tool.Object(rest))
+	return name, tool.Object(rest), err
 }
 
 // ThreadItems defines the three tools for the palette and for their items in

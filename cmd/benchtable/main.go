@@ -116,7 +116,7 @@ func write(out io.Writer, machine string, rows []row) error {
 	return w.Flush()
 }
 
-// machine says where it was measured. What a system does not tell is left out.
+// machine says where it was measured. It leaves out what the system does not tell.
 func machine(ctx context.Context) string {
 	parts := []string{fmt.Sprintf("%d processors", runtime.NumCPU()), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	for _, ask := range [][]string{{"uname", "-r"}, {"stat", "-f", "-c", "%T", os.TempDir()}} {

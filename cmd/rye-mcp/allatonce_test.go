@@ -266,7 +266,7 @@ func (c *crew) makes(h *host, name string, arguments args) error {
 	return err
 }
 
-// commands runs rye-mcp at a terminal. What it is about may be gone.
+// commands runs rye-mcp at a terminal. The threads that it is about may be gone.
 func (c *crew) commands(arguments ...string) error {
 	cmd := exec.Command(c.program, arguments...)
 	cmd.Dir, cmd.Env = c.dir, c.env

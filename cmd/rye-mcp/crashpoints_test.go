@@ -181,7 +181,7 @@ func newerMigrations(at string) fs.FS {
 		return err
 	})
 	if err != nil {
-		panic(err) // what this program was made of can be read
+		panic(err) // the files that this program was made of can be read
 	}
 	table := map[string]string{"migrations": "threads", "migrations/fleet": "rye.workers"}[folder]
 	all[fmt.Sprintf("%s/%04d_newer.sql", folder, known+1)] = &fstest.MapFile{

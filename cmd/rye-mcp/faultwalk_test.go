@@ -159,8 +159,8 @@ turns:
 `
 
 // scenario reaches steps. The server, or a thread, may die at any moment of it:
-// whatever a call then answers is right, and what is left is looked at
-// afterwards. The calls that the model receives tell when the threads are where
+// any answer of a call is right then, and the test looks afterwards at what is
+// left. The calls that the model receives tell when the threads are where
 // they should be.
 type scenario struct {
 	name  string

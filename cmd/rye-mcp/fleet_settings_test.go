@@ -11,8 +11,8 @@ import (
 )
 
 // TestSettingsOfTheStart: a worker whose user has accepted other settings of the project than
-// the starter's leaves the thread, and it is told why; one with the same takes it. What only
-// stands in a checkout makes no difference.
+// the starter's leaves the thread, and it is told why; one with the same takes it. A
+// setting that only stands in a checkout makes no difference.
 func TestSettingsOfTheStart(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

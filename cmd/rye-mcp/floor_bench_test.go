@@ -21,9 +21,9 @@ import (
 )
 
 // The cost of a thread is measured against testdata/floor, the least that a server of
-// threads can be. Both get the same calls on the same pipe and call the same model. What of
-// it is the price of the required modules shows the floor with these linked, which does
-// nothing with them.
+// threads can be. Both get the same calls on the same pipe and call the same model. The
+// floor with the required modules linked, which does nothing with them, shows what of the
+// cost is their price.
 
 // workDirective reads a file as often as the model wants. It is signed, and signatures
 // are taken strictly.

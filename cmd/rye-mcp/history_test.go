@@ -111,7 +111,7 @@ func (r *recorder) write(e entry) {
 	}
 }
 
-// do does a deed. What f returns decides its result; not done at all is refused.
+// do does a deed. The return of f decides its result; one not done at all is refused.
 func (r *recorder) do(d deed, f func() (did bool, err error)) {
 	r.mu.Lock()
 	r.next++

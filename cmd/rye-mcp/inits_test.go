@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every thread is a process of its own, which initializes every package. Ours leave
-// what not all of them need to who needs it first: see [sync.OnceValue].
+// Every thread is a process of its own, which initializes every package. Ours make
+// what not all of them need when it is first needed: see [sync.OnceValue].
 const (
 	mostOfInit  = 4 << 10 // bytes that a package may allocate
 	mostOfTests = 256 << 10
@@ -21,7 +21,7 @@ const (
 const dearest = "github.com/santhosh-tekuri/jsonschema/v5"
 
 // TestInits: no package of ours makes more than a few words before main, and no other one
-// what each thread would notice: a new dependency may.
+// so much that each thread would notice: a new dependency may.
 func TestInits(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

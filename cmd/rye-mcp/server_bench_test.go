@@ -15,7 +15,7 @@ import (
 
 // BenchmarkRatioServer measures threads that are kept on a PostgreSQL server of this
 // machine, which its client has started there or a worker of this machine runs, against
-// those that are kept in files. What is told is on the disk.
+// those that are kept in files. Both tell only what is on the disk.
 func BenchmarkRatioServer(b *testing.B) {
 	program := build(b, ".")
 	prepare := [][]string{{"init"}, {"sign", "--type", "directive", "work"}}

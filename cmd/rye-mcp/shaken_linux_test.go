@@ -42,7 +42,7 @@ func newShaken(t *testing.T) *shaken {
 	return s
 }
 
-// quickWork is a project of threads of two turns. What dies of a fault is tried again.
+// quickWork is a project of threads of two turns. One that dies of a fault is tried again.
 const quickWork = `
 -- .ai/directives/work.md --
 ` + "```xml" + `

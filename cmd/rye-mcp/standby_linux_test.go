@@ -97,7 +97,7 @@ func (p *pair) logged(machine string) string {
 
 // TestStandbyPromotedUnderRunner: a thread runs on one machine when the server dies, and the
 // standby that takes its place has the thread still queued. Another machine runs it, under
-// another run. What the first has got from its model meanwhile it writes nowhere, it ends, and
+// another run. The first writes nowhere what it has got from its model meanwhile, it ends, and
 // its log says what it has spent.
 func TestStandbyPromotedUnderRunner(t *testing.T) {
 	longtest.Mark(t)

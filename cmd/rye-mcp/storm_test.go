@@ -87,8 +87,8 @@ func (w *wire) hear() heard {
 	return heard{id: string(message.ID), failed: message.Error != nil}
 }
 
-// nonsense is what no client should send. What has an id has one that begins
-// with "x", and may be answered or not.
+// nonsense is what no client should send. A message with an id has one that
+// begins with "x", and may be answered or not.
 func nonsense(r *rand.Rand) string {
 	tests := []func() string{
 		func() string { return "" },

@@ -76,7 +76,7 @@ func (g *guest) close(parts ...string) string {
 // run calls the program.
 func (g *guest) run(args ...string) (said string) {
 	g.Helper()
-	_ = guesttest.Start(func() error { // what it says tells more
+	_ = guesttest.Start(func() error { // its words tell more
 		out, err := g.command(args).CombinedOutput()
 		said = string(out)
 		return err
@@ -171,7 +171,7 @@ func TestAttackAnothersState(t *testing.T) {
 }
 
 // TestDatabaseOfAnother: a file of the user's own state was made by another, as a run
-// under sudo does. What is in the way is named.
+// under sudo does. The program names what is in the way.
 func TestDatabaseOfAnother(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

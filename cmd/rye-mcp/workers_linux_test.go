@@ -199,8 +199,8 @@ func (f *fleetPlace) kept(id thread.ID) string {
 }
 
 // TestWorkerSuspended: a worker and what it runs are suspended past the lease, and so is each
-// of them alone. Another machine ends the thread, once. What goes on then writes nothing and
-// starts nothing, and the worker joins anew and works.
+// of them alone. Another machine ends the thread, once. A process that goes on then writes nothing
+// and starts nothing, and the worker joins anew and works.
 func TestWorkerSuspended(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -399,8 +399,8 @@ func TestWorkerWithoutKey(t *testing.T) {
 	poor.wantLeft()
 }
 
-// TestWorkerClocks: the clocks of the machines are days apart. What runs, and how long it is
-// kept, goes by the clock of the server: nobody takes a thread for dead or old.
+// TestWorkerClocks: the clocks of the machines are days apart. The clock of the server
+// decides what runs and how long it is kept: nobody takes a thread for dead or old.
 func TestWorkerClocks(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

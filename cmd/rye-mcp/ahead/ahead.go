@@ -42,7 +42,7 @@ func connect() {
 	defer close(begun)
 	entries, err := Inherit()
 	if err != nil {
-		return // who needs them says so
+		return // callers that need them report the error
 	}
 	for _, entry := range entries {
 		if at, is := handed.StoreOf(entry); is {

@@ -166,7 +166,7 @@ func TestAnswers(t *testing.T) {
 	b.eval(nil, `() => new Promise(done => {
 		const look = () => document.querySelector('.ask-room') ? requestAnimationFrame(look) : done();
 		look();
-	})`) // what is below moves up
+	})`) // the page below moves up
 	b.press("button", "^Finish$", card("1"))
 	if got := p.untilIs(ids[1], thread.Completed); got.Result != "What I have." {
 		t.Errorf("finished it became %+v", got)

@@ -27,8 +27,8 @@ type server struct {
 	ended  chan struct{}
 }
 
-// pageAddress is how a server says where its page is. What is in the fragment no server
-// and no log sees.
+// pageAddress is how a server says where its page is. No server and no log sees the
+// fragment.
 var pageAddress = regexp.MustCompile(`(http://[^/\s]+)/\S*#token=([^\s"&]+)`)
 
 // serve starts a server on a free port.

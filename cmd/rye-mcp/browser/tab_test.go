@@ -294,7 +294,7 @@ func (b *tab) press(role, name string, in ...within) {
 		if err == nil {
 			return
 		}
-		if tries == 5 { // what was found can be drawn anew before the mouse is there; a person looks again
+		if tries == 5 { // an element that was found can be drawn anew before the mouse is there; a person looks again
 			b.Fatalf("press %s %q: %v; the page says:\n%s", role, name, err, b.text())
 		}
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // builtins are the tools that are functions of this program. None of them touches the
-// .ai of the folder user. What they need of the project is asked for when one is
+// .ai of the folder user. They ask for what they need of the project when one is
 // called.
 func (p *project) builtins(sys System, user string) []tool.Tool {
 	all := append(file.Tools(file.Deps{User: user, State: p.stateDir, Now: sys.Now}), shell.New(p.reach.Shell))

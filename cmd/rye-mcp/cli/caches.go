@@ -26,7 +26,7 @@ var cacheNames = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // pruneCaches removes what was not written to for long, and returns how many things
-// those were. What others have put there stays.
+// those were. Things that others have put there stay.
 func pruneCaches(ctx context.Context, dir string, now time.Time) (removed int, err error) {
 	cache, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

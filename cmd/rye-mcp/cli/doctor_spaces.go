@@ -139,13 +139,13 @@ func parseItem(found *resolve.Found) (err error) {
 }
 
 // strayLinks names the symbolic links of a project that lead out of it or to
-// nothing, and what cannot be read; both are left out where items are listed. What threads
-// have left is not looked at: it is no item, and there can be very many.
+// nothing, and what cannot be read; both are left out where items are listed. It
+// does not look at what threads have left: that is no item, and there can be very many.
 func strayLinks(dir string, kind item.Kind) []finding {
 	folder := filepath.Join(dir, ".ai", kind.Dir())
 	ai, err := resolve.OpenAI(dir, item.Project)
 	if err != nil {
-		return nil // what there is to say about it, others say
+		return nil // other findings report the error
 	}
 	defer func() { _ = ai.Close() }() // only read
 	root, err := resolve.OpenFolder(ai, kind.Dir())

@@ -190,7 +190,7 @@ func (e *exporter) one(id, name string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // what was written is synced by then
+	defer func() { _ = file.Close() }() // the file is synced by then
 	d := exportedJSON{Directive: id, Path: file.Path, State: exportWritten}
 	of, whole := claude.ExportOf(file.Content)
 	switch {

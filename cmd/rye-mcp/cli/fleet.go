@@ -30,7 +30,7 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 		p.guest = &worker.Guest{
 			Fleet: func(ctx context.Context) (*fleet.Fleet, error) { return fleetNow(ctx, p) }, Project: p.state.site.project, Under: under, Log: log,
 			Started: func(ctx context.Context, id thread.ID) (*thread.Accepted, *thread.Workspace) {
-				meta, _ := p.kept.Of(id).Meta().Read() // what is wrong with it its own process says
+				meta, _ := p.kept.Of(id).Meta().Read() // its own process says what is wrong with it
 				return meta.Accepted, p.control.Threads.WorkspaceFor(ctx, meta)
 			},
 			Self: fleet.Worker{Name: guestName(p), Process: thread.Process(p.place.Self()), Version: version(), Machine: locksOf(p)},

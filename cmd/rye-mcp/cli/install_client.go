@@ -349,7 +349,7 @@ func (in *installer) keyVariables() ([]string, error) {
 		}
 	}
 	for _, name := range providers {
-		if p, _, err := settings.Provider(name); err == nil { // what is wrong with one, doctor tells
+		if p, _, err := settings.Provider(name); err == nil { // doctor tells what is wrong with one
 			add(p.APIKeyEnv)
 		}
 	}

@@ -136,7 +136,7 @@ func (in *installer) takePlugin(c clients.Client, done *installed) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what is left in it is not held
+	defer func() { _ = root.Close() }() // files left in it are not held
 	for _, f := range files {
 		there, err := regular.ReadIn(root, f.Path, maxPlugin)
 		switch {

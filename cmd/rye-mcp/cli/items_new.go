@@ -195,7 +195,7 @@ func (n *newItem) put(roots resolve.Roots, ext string, content []byte) (itemfile
 	if err != nil {
 		return itemfile.Written{}, err
 	}
-	defer func() { _ = folder.Close() }() // what was written is synced by then
+	defer func() { _ = folder.Close() }() // the file is synced by then
 	written, err := folder.Put(n.id, ext, content, time.Time{})
 	if taken, ok := errors.AsType[*itemfile.TakenError](err); ok {
 		return written, tool.Faultf(tool.CodeUnsupported, "%w", taken).

@@ -194,7 +194,7 @@ func writeImported(sys System, d display, all []mcpWritten, servers []foreign.Se
 			t.add(cell{"", dim}, text(""), text(note))
 		}
 	}
-	d.width = 0 // what is started is there to be read whole
+	d.width = 0 // people are to read whole what is started
 	if err := t.write(d); err != nil {
 		return err
 	}

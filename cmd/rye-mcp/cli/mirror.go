@@ -218,7 +218,7 @@ func (m *mirroring) sendLeftCopies(ctx context.Context) error {
 
 // mirrorOf is the mirror of the user's settings.
 func (m *mirroring) mirrorOf(sys System, log zerolog.Logger) (*mirror.Mirror, error) {
-	m.on() // what is due there is found by its address
+	m.on() // copies that are due there are found by its address
 	set, _, err := config.MirrorOf(m.config.Read())
 	if err != nil {
 		return nil, err

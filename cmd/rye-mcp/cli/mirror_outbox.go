@@ -187,7 +187,7 @@ func (m *mirroring) sendLeftBehind(ctx context.Context) {
 // the project open.
 func (m *mirroring) keepSending(ctx context.Context) {
 	if !m.state.site.shared() {
-		return // who changes a thread starts one
+		return // the process that changes a thread starts one
 	}
 	for sweep := m.sys.Now(); ; {
 		if err := wait(ctx, lookForCopies); err != nil {

@@ -58,7 +58,7 @@ func (o outFile) write(data []byte) error {
 	}
 }
 
-// writeWhole replaces a file, and makes its folder. What fails is told of the name that the
+// writeWhole replaces a file, and makes its folder. Its errors tell of the name that the
 // person gave, and not of a temporary file.
 func writeWhole(name string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(name)

@@ -87,7 +87,7 @@ func newProjects(
 const listFirst = 50 * time.Millisecond
 
 // openFirst opens the project that can be known before a client comes, so that
-// what died while no server ran is settled without anybody asking.
+// threads that died while no server ran are settled without anybody asking.
 func (ps *projects) openFirst() {
 	dir := ps.chosen
 	if dir == "" {
@@ -366,7 +366,7 @@ const maxRetired = 4
 func (ps *projects) retire(path string, p *served) {
 	ps.log.Warn().Str("project", path).Msg("the state of the project was removed or replaced, or its key; it is opened anew")
 	p.stop()
-	ps.background.Go(p.control.Changes.Close) // whoever listens does so to the project in its place
+	ps.background.Go(p.control.Changes.Close) // listeners turn to the project in its place
 	delete(ps.open, path)
 	maps.DeleteFunc(ps.visited, func(_ string, v visit) bool { return v.project == p.project })
 	ps.retired = append(ps.retired, p)

@@ -136,7 +136,7 @@ its standard input is not a terminal, and shows this help when it is.
 }
 
 // usageArgs makes a usage error of what cobra refuses about arguments, which says what the
-// command takes. What looks like a mistyped command is answered with the command.
+// command takes. An argument that looks like a mistyped command is answered with the command.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)

@@ -34,8 +34,8 @@ func surviveSIGPIPE() (restore func()) {
 	return func() { signal.Stop(caught) }
 }
 
-// jsonFlag gives a command the flag --json. What it writes then is stable: keys
-// are added, never renamed.
+// jsonFlag gives a command the flag --json. The JSON is stable: keys are added,
+// never renamed.
 func jsonFlag(cmd *cobra.Command, to *bool) {
 	cmd.Flags().BoolVar(to, "json", false, "write JSON")
 }

@@ -46,8 +46,8 @@ func publicKey(key *sign.Key, err error) (*sign.PublicKey, error) {
 }
 
 // stateKeys are the public halves of the keys that sign what threads leave: the user's own,
-// once a thread of the user has run, and that of the fleet, where the user names one. What was
-// left before there was a fleet, or while its store could not be reached, has the first.
+// once a thread of the user has run, and that of the fleet, where the user names one. The first
+// has signed what was left before there was a fleet, or while its store could not be reached.
 func stateKeys(sys System, roots resolve.Roots) (keys []*sign.PublicKey, err error) {
 	own, err := sign.LoadState(roots.User)
 	if err != nil && !errors.Is(err, sign.ErrNoKey) {
@@ -74,7 +74,7 @@ func fleetKeyFile(sys System, roots resolve.Roots) (string, error) {
 		in, err := handedSite(sys.store.handed.Store)
 		return in.key, err
 	}
-	set, _, err := config.New(roots).Read().Store(false) // what a project says of a store names no key
+	set, _, err := config.New(roots).Read().Store(false) // the settings of a project about a store name no key
 	return set.Key, err
 }
 
@@ -364,7 +364,7 @@ func (p *project) tellStrangers(sys System) {
 // scratchThreads is the folder of the thread of one replay.
 const scratchThreads = "threads"
 
-// scratchRecords are those of one replay. What they are sealed with is worth nothing
+// scratchRecords are those of one replay. The key that seals them is worth nothing
 // elsewhere, and the same each time.
 func scratchRecords(dir string) (records.Records, error) {
 	key, err := sign.Generate(dir, false, bytes.NewReader(make([]byte, ed25519.SeedSize)))

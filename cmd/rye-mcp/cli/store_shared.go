@@ -122,9 +122,9 @@ func (c *connections) find(ctx context.Context) (*postgres.Store, error) {
 }
 
 // openEarly opens the store beside what a thread's process does before it needs that, by the
-// connection that the process has begun before all else. What fails is found when it is needed.
+// connection that the process has begun before all else. A failure is found when the store is needed.
 func (c *connections) openEarly(ctx context.Context) {
-	c.mu.Lock() // whoever needs the store waits
+	c.mu.Lock() // callers that need the store wait
 	ahead.Beside(func() {
 		defer c.mu.Unlock()
 		c.begun = ahead.Take()

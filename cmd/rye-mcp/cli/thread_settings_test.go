@@ -15,7 +15,7 @@ import (
 
 // A thread goes by what its start has decided, whatever becomes of the files. Where
 // a starter hands over nothing, as that of the version before does, or knows other
-// keys, the files are read. What thread.json does not name is refused.
+// keys, the files are read. Settings that thread.json does not name are refused.
 func TestSettingsOfAThread(t *testing.T) {
 	t.Parallel()
 	roots := resolve.Roots{User: t.TempDir(), System: system.FS()}

@@ -77,8 +77,8 @@ func topLines(ctx context.Context, sys System, opts options) error {
 	return nil // looking ends as threads watch does, whenever that is
 }
 
-// runTop draws until the person has seen enough, or the terminal is gone. What was begun
-// is brought to its end.
+// runTop draws until the person has seen enough, or the terminal is gone. Actions
+// that were begun are brought to their end.
 func runTop(ctx context.Context, sys System, opts options, p *project, flags topFlags) error {
 	display := newDisplay(sys, opts)
 	looking, end := context.WithCancel(ctx)

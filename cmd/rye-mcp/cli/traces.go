@@ -24,8 +24,8 @@ const tracesCommand = "traces"
 const serviceName = "rye-mcp"
 
 // telemetryVariables are the user's variables about where spans go. The process of a
-// thread has them apart from its environment. What a tool has put into the environment of
-// a program that it starts is not the user's, and does not count.
+// thread has them apart from its environment. Variables that a tool has put into the
+// environment of a program that it starts are not the user's, and do not count.
 func telemetryVariables(sys System) []string {
 	if len(sys.Outer) > 0 {
 		return telemetry.Variables(sys.Outer)
@@ -37,8 +37,8 @@ func telemetryVariables(sys System) []string {
 	return own
 }
 
-// outerOf is the environment that a thread's process has apart from its own. What a model
-// has put into that of a program it runs says nothing about where the user's traces go.
+// outerOf is the environment that a thread's process has apart from its own. Variables that
+// a model has put into that of a program it runs say nothing about where the user's traces go.
 func outerOf(sys System) []string {
 	outer := slices.Concat(sys.Outer, sys.Environ)
 	if len(sys.Outer) > 0 || len(telemetry.Variables(sys.Environ)) == 0 || !belowThread(sys) {

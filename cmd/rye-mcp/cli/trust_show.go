@@ -127,7 +127,7 @@ func (o *offer) signers() (signers []*signer, total int, err error) {
 		for _, e := range entries {
 			found, err := resolver.Find(e.Kind, e.ID)
 			if err != nil {
-				continue // who uses it says what is wrong with it
+				continue // the error is reported where the item is used
 			}
 			total++
 			verdict := o.keyring.Verify(trust.SubjectOf(found))
@@ -212,7 +212,7 @@ func gravity(n config.Notice) int {
 }
 
 const (
-	gravityOfLimits = 2 // what is worse decides where keys and texts go, or what runs
+	gravityOfLimits = 2 // worse ones decide where keys and texts go, or what runs
 	minor           = 3 // from here on a long list is cut
 )
 

@@ -201,8 +201,7 @@ func fromCommand(client, server netip.AddrPort) bool {
 	return process.MarkOf(from.PID) != ""
 }
 
-// pageAddress is where a browser finds the page. What stands in the fragment is sent to
-// nobody.
+// pageAddress is where a browser finds the page. The fragment is sent to nobody.
 func pageAddress(listening net.Addr, hosts []string, name, secret string) string {
 	address := listening.String()
 	if tcp, ok := listening.(*net.TCPAddr); ok {
@@ -283,7 +282,7 @@ func (s shownProjects) List() []webpage.Named {
 		add(path)
 	}
 	if !s.Several() {
-		return named(paths) // what lies within the one project is a part of it
+		return named(paths) // paths within the one project are a part of it
 	}
 	for _, root := range s.allowed {
 		inside, _ := filepath.Glob(filepath.Join(globbed(root), "*", ".ai"))

@@ -14,9 +14,9 @@ import (
 
 // percent is the GOGC of every process that is not told another, as those of
 // threads are. With half as many collections an answer comes sooner, and the few
-// MB that this takes are of servers and commands, of which there are few. What the
-// packages of this program set up takes so little that the first collection comes
-// after the first answers.
+// MB that this takes are of servers and commands, of which there are few. The
+// packages of this program set up so little that the first collection comes after
+// the first answers.
 const percent = 200
 
 // A thread starts with a GOGC under which its first collection comes at 12 MB
@@ -80,8 +80,8 @@ func (k *keeper) afterCollection() {
 	k.watch()
 }
 
-// settle is afterCollection for a thread that lives on. What its start has left is given
-// back once: Go keeps lists of its memory for every second collection, so that another
+// settle is afterCollection for a thread that lives on. It gives back once what the start
+// has left: Go keeps lists of its memory for every second collection, so that another
 // one makes the process larger.
 func (k *keeper) settle() {
 	k.most.Store(settledPercent)

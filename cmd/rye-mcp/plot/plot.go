@@ -1,6 +1,6 @@
 // Package plot draws numbers with characters: bars, lines of one character a number, and
-// columns. Where a terminal cannot show block characters it draws with ASCII. What is
-// drawn only helps the eye: the callers write the numbers beside it.
+// columns. Where a terminal cannot show block characters it draws with ASCII. A
+// drawing only helps the eye: the callers write the numbers beside it.
 package plot
 
 import (

@@ -1,5 +1,5 @@
 // Package tail tells people what threads do: each event of a transcript as a few lines
-// that a terminal can show. What models, tools and files said is shown and not obeyed.
+// that a terminal can show. It shows what models, tools and files said, and does not obey it.
 package tail
 
 import (

@@ -35,7 +35,7 @@ type screen struct {
 // left out, and what is written next is text again.
 const maxSequence = 4096
 
-// write shows bytes. What is not whole yet is kept for the next.
+// write shows bytes. It keeps what is not whole yet for the next.
 func (s *screen) write(p []byte) {
 	p = append(s.pending, p...)
 	s.pending = nil
@@ -120,7 +120,7 @@ func (s *screen) escape(p []byte) (n int, whole bool) {
 				return i + 1, true
 			}
 			if p[i] < 0x20 || p[i] > 0x7e {
-				return i, true // what stands there is no part of it
+				return i, true // the byte there is no part of it
 			}
 		}
 		return len(p), false

@@ -88,7 +88,7 @@ func (m *Model) stillAsking() *board.Row {
 	return row
 }
 
-// raise lets a thread go on under the limits that were typed. What is no limit stays to be
+// raise lets a thread go on under the limits that were typed. Text that is no limit stays to be
 // corrected.
 func (m *Model) raise(row *board.Row, text string) tea.Cmd {
 	if m.stillAsking() == nil {

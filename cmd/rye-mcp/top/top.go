@@ -124,7 +124,7 @@ const (
 	interrupting
 	resuming
 	helping  // the keys are shown
-	noticing // what was said is shown
+	noticing // the last words are shown
 )
 
 // New returns the view of a project of which nothing is known yet.
@@ -239,7 +239,7 @@ func (m *Model) addPieces(msg TailMsg) {
 	}
 	lines := len(m.page.lines)
 	m.page.add(msg.Pieces)
-	if m.scroll > 0 { // what is read stays where it is
+	if m.scroll > 0 { // the lines that are read stay where they are
 		m.scroll += max(0, len(m.page.lines)-lines)
 	}
 }

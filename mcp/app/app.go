@@ -1,7 +1,7 @@
 // Package app is the board as an MCP App (revision 2026-01-26): clients that show apps show
 // the page's own modules in a frame without network. The frame asks through its host for
 // what the page asks its API: by tools that only the app calls, and that only clients are
-// offered which show apps. What is done by it counts as done by the client, and never by a
+// offered which show apps. Its actions count as done by the client, and never by a
 // person.
 package app
 

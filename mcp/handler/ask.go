@@ -119,7 +119,7 @@ type field struct {
 	Default     string            `json:"default,omitempty"` // clients know it since revision 2025-11-25
 }
 
-// formOf is a question as a form. What is in it depends on the question alone, so
+// formOf is a question as a form. Its content depends on the question alone, so
 // that the same question is the same form when a call is made again.
 func formOf(q thread.Question) (server.ElicitRequest, error) {
 	if q.Kind == thread.AskRisk {

@@ -23,7 +23,7 @@ var executeText string
 // the action returned it: an [action.InlineDirective], [action.ToolResult],
 // [action.KnowledgeResult] or [action.DryRun], a [view.Started] or
 // [plan.Preview], or the result of the operation that
-// rye/agent/threads/orchestrator was asked for. What stands in Chain has members
+// rye/agent/threads/orchestrator was asked for. The content of Chain has members
 // of its own in a tool's result and in that of get_chain.
 type executeOutput struct {
 	Success bool `json:"success" jsonschema:"of a thread: it has not failed and was not cancelled"`

@@ -221,7 +221,7 @@ func shownBytes(tool servertest.Tool) int {
 }
 
 // The list of tools stands in the context of every conversation, used or not; four
-// bytes are about one token. What each takes stands in testdata/bytes.txt.
+// bytes are about one token. The bytes of each tool stand in testdata/bytes.txt.
 func TestListIsShort(t *testing.T) {
 	t.Parallel()
 	short := server.Options{Version: "test"}

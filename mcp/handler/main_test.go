@@ -37,8 +37,8 @@ import (
 )
 
 // TestMain makes the test binary the program that threads are started from: one
-// whose process is gone at once. What threads do is tested with the whole
-// program, in cmd/rye-mcp.
+// whose process is gone at once. The tests of cmd/rye-mcp cover what threads do,
+// with the whole program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "thread" {
 		os.Exit(3)

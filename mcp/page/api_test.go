@@ -175,7 +175,7 @@ func TestOperations(t *testing.T) {
 	}
 	s.End(id, thread.Outcome{State: thread.Completed, Result: "Hello."})
 	post("threads/"+url.PathEscape(string(id))+"/plan-delete", `{"force":true}`, 200, `"dry_run":true`, `"threads":1`)
-	post("call/delete_thread", named+`,"confirm":true}`, 200, `"dry_run":true`) // what was shown was with force
+	post("call/delete_thread", named+`,"confirm":true}`, 200, `"dry_run":true`) // the deletion shown was with force
 	post("call/delete_thread", named+`,"confirm":true,"force":true}`, 200, `"threads":1`)
 	post("call/get_status", named+`}`, 404, "deleted")
 }

@@ -32,7 +32,7 @@ type Answer struct {
 const appName = "mcp-app"
 
 // Ask answers one request of the API inside this process, to a client that was let in by
-// its own transport. What it does counts as done by the client. There are no streams.
+// its own transport. The request counts as done by the client. There are no streams.
 func (p *Page) Ask(ctx context.Context, by AppClient, method, path string, body []byte) (Answer, error) {
 	target, err := url.Parse("/ui/api/" + path)
 	if err != nil || target.Query().Has("stream") {

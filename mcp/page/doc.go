@@ -7,7 +7,7 @@
 // address, which browsers send nobody, and goes out in the header Authorization. There
 // is no cookie, since the cookies of one port reach every port of a host. The program
 // that opens a browser gives it a code instead (argv can be read by others), which is
-// exchanged once, within a minute. What a token did is in the log; the token is not.
+// exchanged once, within a minute. The log has what a token did, and not the token.
 //
 // Requests come from the page's own origin or from no page at all, and those that change
 // something from no process that a thread's tools have started, as far as that can be

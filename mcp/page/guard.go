@@ -102,7 +102,7 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 		return token{}, refused
 	}
 	if r.URL.Path == exchangePath {
-		return token{}, p.checkClient(r) // whoever may not have a token does not use up the code
+		return token{}, p.checkClient(r) // a client that may not have a token does not use up the code
 	}
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {

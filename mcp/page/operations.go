@@ -121,8 +121,8 @@ func (p *Page) start(ctx context.Context, c *call) (any, error) {
 	return result, err
 }
 
-// planDelete tells what would go with a thread. What it has shown can be confirmed with
-// delete_thread for an hour.
+// planDelete tells what would go with a thread. A deletion that it has shown can be
+// confirmed with delete_thread for an hour.
 func (p *Page) planDelete(ctx context.Context, c *call) (any, error) {
 	var in struct {
 		Force bool `json:"force,omitempty"`

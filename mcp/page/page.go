@@ -152,7 +152,7 @@ func (p *Page) open(ctx context.Context, c *call) (*Project, error) {
 	return p.projects.Open(ctx, c.query("project"))
 }
 
-// answerer answers a call. What it returns becomes JSON; nil: it has written the answer
+// answerer answers a call. Its result becomes JSON; nil: it has written the answer
 // itself.
 type answerer func(ctx context.Context, c *call) (any, error)
 
@@ -279,5 +279,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // who has gone needs no answer
+	_, _ = w.Write(body) // a client that has gone needs no answer
 }

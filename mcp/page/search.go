@@ -104,8 +104,8 @@ func (f *Found) add(t FoundText) {
 	f.Transcripts = append(f.Transcripts, t)
 }
 
-// addEnded asks the index for the records of threads. What it does not understand as a
-// query it is asked for as a phrase.
+// addEnded asks the index for the records of threads. A text that the index does not
+// understand as a query is asked for as a phrase.
 func (f *Found) addEnded(ctx context.Context, project *Project, q string) error {
 	ask := func(q string) (*action.SearchResult, error) {
 		return project.Actions.Search(ctx, caller(project), action.SearchRequest{

@@ -101,7 +101,7 @@ func read(project *Project, id thread.ID, o transcript.WindowOptions) (Transcrip
 	return page, nil
 }
 
-// follow sends the pages of a transcript as it grows. What is written while a page is on
+// follow sends the pages of a transcript as it grows. All that is written while a page is on
 // its way, or within gatherFor, is one page.
 func follow(ctx context.Context, project *Project, id thread.ID, o transcript.WindowOptions, send func(any) error) error {
 	written, unwatch := project.Control.Threads.Transcript(id).Watch()

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// maxArguments is how many bytes the arguments of one prompt may have. What is longer
+// maxArguments is how many bytes the arguments of one prompt may have. A longer text
 // belongs into a file: the text of a prompt stays in the context of a model.
 const maxArguments = 64 << 10
 

@@ -6,7 +6,7 @@
 //	rye://threads/{+id}/transcript|result|cost|chain
 //	rye://items/{type}/{+id}
 //
-// A URI is read by [Parse] and by nothing else. What is read comes from the rooms that
+// A URI is read by [Parse] and by nothing else. The content comes from the rooms that
 // tools ask: view for threads, the primary action fetch for items, with what that
 // refuses and leaves out. Changes of threads are told by orchestrator/changes, those of
 // items by the watch of the project's spaces.

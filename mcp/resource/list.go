@@ -17,7 +17,7 @@ import (
 const maxTitle = 80
 
 // listCursor names a place in the list. The list moves while a client pages through it:
-// what is missed then is told as a change.
+// a thread that is missed then is told as a change.
 func listCursor(from int) string { return strconv.Itoa(from) }
 
 func parseListCursor(cursor string) (int, error) {

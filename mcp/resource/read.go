@@ -32,7 +32,7 @@ const (
 // no other length: what is beside it fits into an answer too.
 const defaultBytes = 10_000
 
-// How long a client may keep what it has read. What is written of a transcript is never
+// How long a client may keep what it has read. The written part of a transcript is never
 // written again; a thread that has ended can be resumed, and its result is then another;
 // an item of the program can come to be hidden by one of the project.
 const (

@@ -77,7 +77,7 @@ func (l *listening) begin(ctx context.Context, p *handler.Project) error {
 	if l.ended {
 		return nil
 	}
-	stop, err := p.Control.Changes.Listen(ctx, l.topic, func(over bool) { //nolint:contextcheck // what is told is of no call
+	stop, err := p.Control.Changes.Listen(ctx, l.topic, func(over bool) { //nolint:contextcheck // changes are of no call
 		if over {
 			go l.again()
 			return
@@ -113,7 +113,7 @@ func (l *listening) end() {
 // reason, than at the look before.
 func watchItem(ctx context.Context, p *handler.Project, call server.Call, a Address, changed func()) (func(), error) {
 	known := lookAt(ctx, p, call, a)
-	return p.Prompts.Items.Listen(func() { //nolint:contextcheck // what is told is of no call
+	return p.Prompts.Items.Listen(func() { //nolint:contextcheck // changes are of no call
 		if now := lookAt(context.Background(), p, call, a); now != known {
 			known = now
 			changed()

@@ -13,7 +13,7 @@ import (
 // roomArgument is the argument of every tool that says how long its answer may be.
 const roomArgument = "max_bytes"
 
-// Bounds of max_bytes. What a page has beside its content takes pageRoom at most.
+// Bounds of max_bytes. All that a page has beside its content takes pageRoom at most.
 const (
 	leastRoom = 500
 	mostRoom  = 1_000_000

@@ -98,7 +98,7 @@ func (c *conn) idle() <-chan struct{} {
 
 // receive acts on one message of the client, and returns the request if it is
 // one. It never waits for a handler, except for that of initialize, so that
-// what follows sees its effect. The answer goes to out; with own, out is for
+// the messages after it see its effect. The answer goes to out; with own, out is for
 // this request alone and ends with it.
 func (c *conn) receive(ctx context.Context, msg message, out *outbox, own bool) *request {
 	switch msg.kind {

@@ -24,7 +24,7 @@
 // that has the client make the call again with the answer.
 //
 // Prompts, resources and completion are [Prompts] and [Resources] that the server is
-// handed with [Server.OfferPrompts] and [Server.OfferResources]. What they offer
+// handed with [Server.OfferPrompts] and [Server.OfferResources]. Their offer
 // depends on the project of the call, which lists of mcp-go cannot, so that their
 // methods are answered by what [Handle] adds, in front of mcp-go. A client is told
 // what changes by one notification for each thing that has changed, however often,

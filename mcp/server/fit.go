@@ -31,8 +31,8 @@ const (
 	listRoom = 320
 )
 
-// fitter makes an answer as short as the call allows. What it leaves out is kept,
-// unless the result says where it can be read anyway.
+// fitter makes an answer as short as the call allows. It keeps what it leaves out,
+// unless the result says where that can be read anyway.
 type fitter struct {
 	room   int
 	result any   // what the answer is of; it may be a [tool.Keeper]

@@ -108,7 +108,7 @@ func (s *Server) ServeHTTPOn(ctx context.Context, listener net.Listener, opts HT
 		w.close(ending, err)
 	}()
 	if shutdownErr := srv.Shutdown(ending); shutdownErr != nil {
-		_ = srv.Close() // who still reads or writes has had the time
+		_ = srv.Close() // clients that still read or write have had the time
 	}
 	<-closed
 	return err

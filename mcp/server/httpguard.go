@@ -130,7 +130,7 @@ func (g *guard) knowsHost(hostport string) bool {
 }
 
 // knowsOrigin reports whether a web page may use the server that it calls host: one that Origins names, or one of
-// the server's own port. What another port of this machine serves is somebody's page, as that of a clone is.
+// the server's own port. A page that another port of this machine serves is somebody's, as that of a clone is.
 func (g *guard) knowsOrigin(origin, host string) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(g.origins, origin) {

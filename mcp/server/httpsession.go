@@ -123,8 +123,8 @@ func (t *web) expire(ctx context.Context, c *webClient) {
 	}
 }
 
-// end says that a client has gone. What it left in flight ends in the
-// background, as its calls may take a moment to return.
+// end says that a client has gone. Calls that it left in flight end in the
+// background, as they may take a moment to return.
 func (t *web) end(ctx context.Context, c *webClient) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -31,8 +31,8 @@ type outbox struct {
 	done    chan struct{} // closed when run ended
 }
 
-// newOutbox returns an empty outbox. What is put in is taken out by run, or by
-// the one that takes when wake has a token.
+// newOutbox returns an empty outbox. Messages that are put in are taken out by
+// run, or by the one that takes when wake has a token.
 func newOutbox() *outbox {
 	return &outbox{
 		wake:    make(chan struct{}, 1),
@@ -81,7 +81,7 @@ func (o *outbox) note(msg []byte) {
 
 // end queues the last message of one of the requests that the outbox is for,
 // which may be empty. With that of the last request it closes in one step:
-// whoever takes the message knows that it is the last.
+// the one that takes the message knows that it is the last.
 func (o *outbox) end(msg []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,7 +17,7 @@ type Prompts interface {
 	// List returns all prompts, in the order in which clients show them.
 	List(ctx context.Context, call Call) ([]mcp.Prompt, error)
 	// Get returns a prompt with arguments filled in. They are text in the protocol;
-	// what a client sends of another type is its JSON.
+	// a value that a client sends of another type is its JSON.
 	Get(ctx context.Context, call Call, name string, args map[string]string) (*mcp.GetPromptResult, error)
 	// Complete proposes values for an argument of a prompt.
 	Complete(ctx context.Context, call Call, name string, c Completing) (mcp.Completion, error)

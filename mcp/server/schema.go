@@ -80,7 +80,7 @@ var failureProperties = map[string]json.RawMessage{
 // a failure has success and none of the other members that Out requires. So
 // the top level requires success alone, names the members of a failure, and
 // allows further ones, which failures use for details and later versions for
-// more. What is present must still have the type that Out gives it. An anyOf
+// more. A member that is present must still have the type that Out gives it. An anyOf
 // of the two shapes would say more, but hide the properties from clients that
 // look for them at the top level.
 func outputSchema(closed json.RawMessage) (json.RawMessage, error) {

@@ -113,7 +113,7 @@ func (t *Threads) Get(ctx context.Context, taskID string) (server.Task, []thread
 	return task, now.Asks, nil
 }
 
-// Of is a thread as a task. What it asks is not in it.
+// Of is a thread as a task. The questions of the thread are not in it.
 func Of(taskID string, now view.Standing) server.Task {
 	task := server.Task{ID: taskID, Created: now.Created, Updated: now.Updated, Message: message(now)}
 	if now.Duration > 0 {

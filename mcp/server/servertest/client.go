@@ -230,7 +230,7 @@ func (c *Client) Request(method string, params any) (json.RawMessage, *Error) {
 }
 
 // Listen asks to be told of changes, as revision 2026-07-28 has it: filter marshals to
-// the notifications that are wanted. What comes goes to the function of
+// the notifications that are wanted. They go to the function of
 // [OnNotification], until the returned request is cancelled.
 func (c *Client) Listen(filter any) *Pending {
 	c.t.Helper()

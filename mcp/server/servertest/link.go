@@ -27,7 +27,7 @@ const (
 // Transports are all of them, for tests of what is the same over each.
 var Transports = []Transport{Stdio, StreamableHTTP, SSE, Stateless}
 
-// link carries messages to the server. What comes back it hands to Client.read.
+// link carries messages to the server. It hands what comes back to Client.read.
 type link interface {
 	send(w wire) error
 	// cut breaks off what the answer to request id would come on.

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
-// follow shows a board in the background. What is told comes through the channel, and no
+// follow shows a board in the background. Each one told comes through the channel, and no
 // more before it was received.
 func (s *scene) follow(ctx context.Context, k *board.Keeper, version string) (told chan board.Board, ended chan error) {
 	told, ended = make(chan board.Board), make(chan error, 1)

@@ -119,7 +119,7 @@ func (k *Keeper) settle(ctx context.Context) {
 
 // Follow tells at once what is new since a version, see [Keeper.Since], and then each time
 // that something has changed, at most once a second, until ctx ends, tell returns an error
-// or the project is closed ([ErrOver]). Whoever is slow is told less often, and misses
+// or the project is closed ([ErrOver]). A slow caller is told less often, and misses
 // nothing.
 func (k *Keeper) Follow(ctx context.Context, version string, o Options, tell func(Board) error) error {
 	f, err := k.join(ctx)
@@ -164,7 +164,7 @@ func (k *Keeper) join(ctx context.Context) (*follower, error) {
 		}
 		ended := k.attend() //nolint:contextcheck // it serves all who follow, and outlives this one
 		k.leave = func() { stop(); ended() }
-		k.asked++ // what has changed before is not told
+		k.asked++ // earlier changes are not told
 	}
 	k.followers[f] = struct{}{}
 	k.mu.Unlock()

@@ -235,7 +235,7 @@ func (g *glimpse) readBudgets(ctx context.Context, s store.Glancer) error {
 	}
 	for _, b := range list {
 		if !b.Active {
-			continue // what it has spent is counted above it
+			continue // its spending is counted above it
 		}
 		seen := map[thread.ID]bool{b.ThreadID: true}
 		for up := b.ParentID; up != "" && !seen[up]; up = g.budgets[up].ParentID {

@@ -19,8 +19,8 @@ func (e *notShownError) Error() string {
 	return fmt.Sprintf("thread %s has ended, and a board shows the %d that were used last; get_status shows it", e.id, MostEnded)
 }
 
-// reader makes rows at one look. What lies in files or is long it reads of those that it
-// makes alone.
+// reader makes rows at one look. It reads what lies in files or is long only of the rows
+// that it makes.
 type reader struct {
 	*Keeper
 	ctx     context.Context //nolint:containedctx // of one look

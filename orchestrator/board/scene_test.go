@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "20"); err != nil { // each opens a store
 		panic(err)
 	}
-	flag.Parse() // what the command line says counts
+	flag.Parse() // the command line counts
 	goleak.VerifyTestMain(m)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// maxGone is of how many rows that went is remembered in which version they did. Who has an
-// older version gets the whole board.
+// maxGone is of how many rows that went the version is remembered in which they did. A caller
+// with an older version gets the whole board.
 const maxGone = 4096
 
 // shown are the rows of a keeper, with the versions in which they came to be as they are.

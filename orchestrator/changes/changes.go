@@ -1,9 +1,9 @@
 // Package changes tells those who want to know what has changed of the threads of a
 // project: of a thread, its result, its money or its chain, or of all of them. It is
 // woken by commits and by the ends of processes, and looks once for all who listen,
-// at most once a second; while nobody listens it does nothing. What has changed is
-// told as often as it was seen to change, so that several changes within a second
-// are one, and the last of a thread is always told.
+// at most once a second; while nobody listens it does nothing. Changes are told
+// as often as they were seen, so that several within a second are one, and the last
+// of a thread is always told.
 package changes
 
 import (
@@ -67,7 +67,7 @@ type listener struct {
 
 // Listen calls changed, from any goroutine, after the topic has changed, until stop is
 // called; once it may still be called while that happens. A thread that there is none
-// of may come to be. What has changed before Listen was called need not be told. With
+// of may come to be. Changes before Listen was called need not be told. With
 // over nothing more will be: the threads are not those of the project any more.
 func (f *Feed) Listen(ctx context.Context, topic Topic, changed func(over bool)) (stop func(), err error) {
 	f.mu.Lock()

@@ -49,7 +49,7 @@ func (f *Feed) hearing(ctx context.Context, changed map[Topic]bool) []*listener 
 }
 
 // paced calls look at once after a wake-up, and not again before an interval is over;
-// what wakes it meanwhile has it look then, and so has a look that was not done. It
+// a wake-up meanwhile has it look then, and so has a look that was not done. It
 // returns when ctx ends or commits closes.
 func paced(ctx context.Context, commits, exits <-chan struct{}, interval time.Duration, look func(died bool) (done bool)) {
 	rest := time.NewTimer(0)
@@ -74,7 +74,7 @@ func paced(ctx context.Context, commits, exits <-chan struct{}, interval time.Du
 		case <-ctx.Done():
 			return
 		}
-		select { // what came during the rest is seen by this look
+		select { // this look sees what came during the rest
 		case <-commits:
 		default:
 		}

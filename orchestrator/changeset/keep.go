@@ -54,7 +54,7 @@ func (d *Desk) own(rec thread.Record) *thread.Workspace {
 }
 
 // Sweep removes workspaces of this machine that nobody works in, where nothing has changed or
-// what has is known elsewhere and of no use any more. It sends what could not be sent before,
+// the changes are known elsewhere and of no use any more. It sends what could not be sent before,
 // and goes on with what a crash has cut short.
 func (d *Desk) Sweep(ctx context.Context) (did string, err error) {
 	if d.Threads.Workspaces == nil {

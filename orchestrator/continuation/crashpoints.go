@@ -3,7 +3,7 @@ package continuation
 import "github.com/rye-mcp/rye-mcp/runtime/thread"
 
 // The crash points of making a successor for a thread that hands over, in order, after
-// [scheduler.CrashClaimed]. What follows is the end of that thread, and a launch.
+// [scheduler.CrashClaimed]. The end of that thread, and a launch, follow.
 const (
 	CrashSuccessor  thread.Crashpoint = "handoff.registered" // the successor's row is visible
 	CrashSeeded     thread.Crashpoint = "handoff.seeded"     // its transcript has begun

@@ -316,7 +316,7 @@ func (f *forking) endAtOnce(ctx context.Context, rec thread.Record) (thread.Reco
 	ended, err := f.Threads.Finisher.Finish(ctx, by, w, o, thread.Cost{})
 	closed := w.Close()
 	switch {
-	case ended.Status.Terminal(): // what could not be written of the end is completed later
+	case ended.Status.Terminal(): // parts of the end that could not be written are completed later
 		return ended, nil
 	case f.decided(rec):
 		f.plan.Warnings = append(f.plan.Warnings, "the copy is whole, but its end could not be recorded everywhere yet: "+

@@ -282,7 +282,7 @@ func (r *renewal) readConversation(until transcript.Until) error {
 }
 
 // inContext is how many tokens conversation and message take up: what the provider has
-// counted, and an estimate of what came since. What another model has counted are other
+// counted, and an estimate of what came since. The counts of another model are of other
 // tokens, so that all is estimated too, with what is fixed, and the larger counts.
 func (r *renewal) inContext(fixed func() (int64, error)) (int64, error) {
 	known := thread.Sum(r.counted.Tokens, handoff.Tokens(r.messages[r.counted.Messages:]...), r.messageTokens())
@@ -348,7 +348,7 @@ func (r *renewal) metaOf(rec thread.Record, position int) thread.Meta {
 		Via: r.asked.via, Position: position, Handoffs: r.handoffs(), Messages: len(r.messages), Message: r.asked.message,
 	})
 	meta.Limits, meta.Warnings, meta.TraceID = now.Limits, now.Warnings, now.TraceID
-	if r.asked.via == thread.ViaRetry { // what bounds the attempt beside that is no use of the limits
+	if r.asked.via == thread.ViaRetry { // other bounds of the attempt are no use of the limits
 		whole := limit.Raised(r.rest.whole, r.rest.limits, now.Limits)
 		meta.Continuation.Whole = &whole
 	}

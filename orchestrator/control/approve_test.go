@@ -216,7 +216,7 @@ func TestWaitingIsShown(t *testing.T) {
 			t.Errorf("next %q", result.Next)
 		}
 	}
-	s.noError(syscall.Kill(s.puppet(child).pid, syscall.SIGKILL)) // who has died waits no more
+	s.noError(syscall.Kill(s.puppet(child).pid, syscall.SIGKILL)) // a dead thread waits no more
 	s.wait(s.c, WaitAny, child)
 	for s.answerTo(q) == nil && s.ctx.Err() == nil { // the row wakes who waits before the question is closed
 		runtime.Gosched()

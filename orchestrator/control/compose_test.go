@@ -145,8 +145,8 @@ func (s *scene) inline(directive string, inputs map[string]any, into *action.Inl
 	return nil
 }
 
-// A caller without any provider gets all of the directive as one text. What it
-// gives as input is not looked at again.
+// A caller without any provider gets all of the directive as one text. The
+// input that it gives is not looked at again.
 func TestInlineIsComposed(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)

@@ -204,7 +204,7 @@ func TestDeadThread(t *testing.T) {
 
 // TestLeftovers ends a thread while its tools run, one of them in a session of its
 // own; none of them acts on a signal. They end with the thread, and nobody else's
-// process does. What a thread that completes has left running on purpose goes on.
+// process does. A process that a completed thread has left running on purpose goes on.
 func TestLeftovers(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -289,7 +289,7 @@ func TestOrphans(t *testing.T) {
 			s.wait(s.c, WaitAll, parent)
 			s.wantState(thread.Error, parent)
 			s.wantState(want, child)
-			if policy == "keep" { // what it holds and spends still counts
+			if policy == "keep" { // its budget and spending still count
 				b, err := s.c.Threads.Store.Budget(s.ctx, root)
 				s.noError(err)
 				if b.Reserved != 10_000 {

@@ -20,7 +20,7 @@ func (s *scene) follow(f news.Following) (told <-chan string, end func() error) 
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	words, over := make(chan string, 100), make(chan error, 1)
-	if f.Since.IsZero() { // what was told first shows that it has begun
+	if f.Since.IsZero() { // the first news shows that it has begun
 		f.Since = testTime
 	}
 	go func() {

@@ -178,7 +178,7 @@ func mapOnFullDisk(t *testing.T, at thread.Crashpoint) {
 	req.Async = false
 	a := s.mapped(s.c, atTerminal, req)
 	for range 3 {
-		if !a.Success { // what failed for want of room runs again
+		if !a.Success { // entries that failed for want of room run again
 			a = s.mapped(s.c, atTerminal, req)
 		}
 	}

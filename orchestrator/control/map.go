@@ -43,7 +43,7 @@ func (c *Controller) Map(ctx context.Context, caller action.Caller, r MapRequest
 		caller.Started(opened.ID, r.Directive)
 	}
 	if done := c.Queue.DispatchBeside(ctx, false, nil); r.Set == "" {
-		<-done // what can be started is when the caller is told of it
+		<-done // entries that can be started are when the caller is told of the set
 	}
 	var seen standing
 	if !r.Async && r.Cursor == "" {

@@ -252,7 +252,7 @@ func TestMapMoves(t *testing.T) {
 	set := s.begunSet(ofItems(numbered(0, 2), 1))
 	for range 2 {
 		var work []thread.ID
-		for work = s.workers(set); len(work) == 0 && s.ctx.Err() == nil; work = s.workers(set) { // whoever has found it is about to start the next
+		for work = s.workers(set); len(work) == 0 && s.ctx.Err() == nil; work = s.workers(set) { // its finder is about to start the next
 			runtime.Gosched()
 		}
 		s.noError(syscall.Kill(s.puppet(work[0]).pid, syscall.SIGKILL))

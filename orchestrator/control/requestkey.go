@@ -18,7 +18,7 @@ import (
 
 // requestKey makes a key that a thread's model has chosen the thread's own, for
 // two threads may well choose the same. Those of one chain do the same work, and
-// what one has started the next must not start again.
+// the next must not start again what one has started.
 func (c *Controller) requestKey(ctx context.Context, caller action.Caller, key string) (string, error) {
 	if key == "" || !caller.InThread {
 		return key, nil
@@ -60,7 +60,7 @@ func (k keyedCall) hash() string {
 	maps.DeleteFunc(k.Inputs, func(_ string, v any) bool { return v == nil }) // models send null for what they leave out
 	text, err := json.Marshal(k)                                              // with the keys in order
 	if err != nil {
-		return "" // what JSON cannot hold is refused further on
+		return "" // a call that JSON cannot hold is refused further on
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

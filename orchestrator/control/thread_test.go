@@ -34,8 +34,8 @@ import (
 )
 
 // puppet is a thread's process that does what a test orders, one order a line,
-// each answered with a line. What it does to row, ledger and files is what the
-// real one does.
+// each answered with a line. It does to row, ledger and files what the real one
+// does.
 type puppet struct {
 	ctx   context.Context //nolint:containedctx // lives as long as the process
 	id    thread.ID

@@ -39,8 +39,8 @@ func (c *Costs) exactly(ctx context.Context, a *account) error {
 	}
 }
 
-// read counts what one thread has used, as its transcript tells it. What the transcript
-// does not tell counts at the start of the thread.
+// read counts what one thread has used, as its transcript tells it. Use that the
+// transcript does not tell counts at the start of the thread.
 func (c *Costs) read(ctx context.Context, a *account, rec thread.Record) error {
 	r := &reader{account: a, rec: rec, model: rec.Model, rest: rec.Cost}
 	for e, err := range transcript.Events(c.Threads.Transcript(rec.ThreadID)) {

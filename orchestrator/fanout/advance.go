@@ -42,7 +42,7 @@ func (m *Mapper) advance(ctx context.Context, now *settings.Call, id thread.ID) 
 		if err != nil || rec.Status.Terminal() {
 			return err
 		}
-		if now.Providers.LacksKey(rec.Model) { // whoever has the key must not find the right taken
+		if now.Providers.LacksKey(rec.Model) { // a process that has the key must not find the right taken
 			return nil
 		}
 		set, err := m.Threads.Store.Set(ctx, id)
@@ -106,8 +106,8 @@ type starting struct {
 	files *fileHashes
 }
 
-// next starts the first entry that waits, or records why that cannot be. What a later look
-// may find otherwise leaves it waiting.
+// next starts the first entry that waits, or records why that cannot be. A reason that a
+// later look may find otherwise leaves it waiting.
 func (s *starting) next(ctx context.Context, set store.Set) (more bool, err error) {
 	entry, waits, err := s.Threads.Store.NextEntry(ctx, s.id)
 	if err != nil || !waits {

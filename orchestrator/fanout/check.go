@@ -102,8 +102,8 @@ func checkPlan(p *plan.Plan) error {
 	return nil
 }
 
-// ofItem says of a refusal which item it is about. What is wrong with the only one, or
-// with the first as it would be with all, is told alike.
+// ofItem says of a refusal which item it is about. It tells alike what is wrong with the
+// only one, or with the first as it would be with all.
 func ofItem(i, of int, err error) error {
 	f := tool.Faultf(tool.CodeBadArguments, "item %d: %w", i, err).With("item", i)
 	if known, ok := errors.AsType[*tool.Fault](err); ok {

@@ -42,8 +42,8 @@ func (m *Mapper) reserve(ctx context.Context, now *settings.Call, c *call, id th
 // Money for an entry.
 const (
 	moneyThere  = iota // the plan's limit fits
-	moneyLater         // what is left does not do now; entries that work may give some back
-	moneyNoMore        // what is left will not do
+	moneyLater         // the rest does not do now; entries that work may give some back
+	moneyNoMore        // the rest will not do
 )
 
 // fit fits the limit of an entry to what its set has left: one that the directive asks

@@ -49,7 +49,7 @@ type reconciling struct {
 	Reconciliation
 	all       bool // threads, and not only the newest
 	reading   bool // files are read
-	applied   bool // what can be mended is mended
+	applied   bool // findings that can be mended are
 	progress  func(Looked)
 	rows      map[thread.ID]row
 	followers map[thread.ID][]thread.ID // by the thread that they say they continue

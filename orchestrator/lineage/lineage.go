@@ -3,7 +3,7 @@
 //
 // A chain is the threads that do one piece of work, one after the other: each
 // but the first continues the one before it, which has handed over or was
-// resumed. What a thread has started stays below those that continue it.
+// resumed. The threads that a thread has started stay below those that continue it.
 package lineage
 
 import (

@@ -10,8 +10,8 @@ import (
 )
 
 // TestDeletedBetweenScrapes: a thread that comes, ends and is deleted between two scrapes
-// counts, once, and so does the end of one that was seen at work. What was counted before it
-// was deleted is not counted again.
+// counts, once, and so does the end of one that was seen at work. Nothing that was counted
+// before its deletion is counted again.
 func TestDeletedBetweenScrapes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

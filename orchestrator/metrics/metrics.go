@@ -103,8 +103,8 @@ func (c *Collector) Text(ctx context.Context) []byte {
 	return out.Bytes()
 }
 
-// look brings all families up to date. What cannot be looked at is said to be down, and
-// its counters stay as they are.
+// look brings all families up to date. A project that cannot be looked at is said to be down,
+// and its counters stay as they are.
 func (c *Collector) look(ctx context.Context) {
 	f := c.families
 	for _, one := range []*family{f.up, f.threads, f.kept, f.queue, f.queueOldest, f.questions, f.questionOldest, f.unread} {

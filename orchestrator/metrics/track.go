@@ -27,7 +27,7 @@ type tracker struct {
 	*Collector
 	project string // label
 	rows    Rows
-	began   time.Time // what was before does not count
+	began   time.Time // nothing before it counts
 	cursor  time.Time // rows that were used before are known
 	looked  time.Time
 	deleted store.DeletionPlace // how far they are counted

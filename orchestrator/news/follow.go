@@ -29,8 +29,8 @@ type Event struct {
 // Following chooses what is told.
 type Following struct {
 	Since time.Time // zero: from now on
-	// Of are the processes whose threads count; nil: all threads. What an answer has told
-	// such a process, or is about to tell, is left out.
+	// Of are the processes whose threads count; nil: all threads. News that an answer has
+	// told such a process, or is about to tell, is left out.
 	Of func(thread.Process) bool
 	// Settle leaves time for that answer; nil: half a second.
 	Settle   func(context.Context) error
@@ -159,7 +159,7 @@ func (d *Desk) settleDead(ctx context.Context) {
 // quiet is no error when ctx has ended.
 func quiet(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // what failed was interrupted
+		return nil //nolint:nilerr // the failed call was interrupted
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func (d *Desk) page(ctx context.Context, at *store.Place, f Following) (page []t
 	}
 	most := len(page)
 	page, _, err = at.Read(ctx, d.Threads.Store, most)
-	return page, true, err // what came meanwhile has its own time
+	return page, true, err // news that came meanwhile has its own time
 }
 
 func settle(ctx context.Context) error {

@@ -1,6 +1,6 @@
 // Package news tells a client what has become of the threads that it has started
-// without its asking: which have ended, and which ask. What it has to be told is in the
-// store, so that a client that is restarted still hears of it.
+// without its asking: which have ended, and which ask. The store has what it has to be
+// told, so that a client that is restarted still hears of it.
 package news
 
 import (

@@ -141,7 +141,7 @@ func (d desktop) Send(ctx context.Context, m Message) error {
 	return run(ctx, process.Command{Path: path, Args: d.args(m), Env: d.environ, Dir: d.home})
 }
 
-// args are those of the program. What notify-send shows is read as markup.
+// args are those of the program. notify-send reads what it shows as markup.
 func (d desktop) args(m Message) []string {
 	text := sentence(m)
 	if d.system == "darwin" {

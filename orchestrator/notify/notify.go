@@ -55,7 +55,7 @@ const (
 type Sender struct {
 	Store    store.Store
 	Settings config.Notify
-	Since    time.Time // what came to pass before, when nobody wanted to be told, is not due
+	Since    time.Time // events before it, when nobody wanted to be told, are not due
 	Channels []Channel
 	Project  string // name of its folder
 	// Lease takes the right to send, which one process of the project has at a time, or
@@ -209,7 +209,7 @@ func (s *Sender) several(all []notice) Message {
 	return m
 }
 
-// send claims notices, tells of them in every way, and ends them. What fails is logged,
+// send claims notices, tells of them in every way, and ends them. A failure is logged,
 // and not tried again.
 func (s *Sender) send(ctx context.Context, m Message, of ...notice) error {
 	for _, n := range of {

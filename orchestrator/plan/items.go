@@ -20,7 +20,7 @@ func (c *Call) WorkingBy(ctx context.Context, id thread.ID) (*Call, error) {
 	}
 	meta, err := c.Threads.OwnMeta(id)
 	if err != nil || meta.Snapshot == "" {
-		return c, nil //nolint:nilerr // what is wrong with the parent is said where it is loaded
+		return c, nil //nolint:nilerr // the error is reported where the parent is loaded
 	}
 	name := snapshot.Hash(meta.Snapshot)
 	folder, err := all.Below(ctx, name)

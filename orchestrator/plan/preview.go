@@ -20,7 +20,7 @@ type Preview struct {
 	Plan    Outline `json:"plan"`
 }
 
-// Outline says what a start would do. What it comes to stands before what can be long.
+// Outline says what a start would do. The members for what it comes to stand before those that can be long.
 type Outline struct {
 	Directive string        `json:"directive"`
 	Space     string        `json:"space"`

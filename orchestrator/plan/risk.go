@@ -56,7 +56,7 @@ type risk struct {
 
 // ConfirmRisk asks the person about the risks that a start is only warned of,
 // where the user wants that and the client can ask. An accepted one is recorded
-// as accepted, in place of its warning. What a thread starts is not asked about:
+// as accepted, in place of its warning. Starts by a thread are not asked about:
 // there is no person in reach.
 func (c *Call) ConfirmRisk(ctx context.Context, p *Plan) error {
 	if len(p.risks) == 0 || p.Caller.Ask == nil || p.Request.Parent != "" {

@@ -270,7 +270,7 @@ func costSoFar(said records.Source) (cost thread.Cost, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return thread.Cost{}, nil
 		case err != nil:
-			continue // what can be read counts
+			continue // events that can be read count
 		case e.Type != thread.EventCognitionOut:
 			cost.Spend = cost.Spend.Plus(boughtIn(e))
 			continue

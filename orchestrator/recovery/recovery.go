@@ -281,7 +281,7 @@ func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.T
 		_ = s.leave(hold, id, err)
 	}
 	if err != nil || rec.Status.Terminal() || waits(rec) || openedSince(dead, rec) {
-		return rec, err // whoever started it was about to let go of it
+		return rec, err // the process that started it was about to let go of it
 	}
 	if rec, err = s.Finisher.Store.Replace(ctx, id, dead.Run, run); errors.Is(err, thread.ErrSettled) {
 		_ = hold.Release() // a process that ends while it waits would leave its lock

@@ -39,7 +39,7 @@ func (s *Sweeper) afterPredecessor(
 ) (now thread.Record, mayAct bool, err error) {
 	before, err := s.Finisher.Store.Get(ctx, rec.ContinuationOf)
 	if errors.Is(err, thread.ErrNotFound) || err == nil && awaitsHandoff(before) {
-		return rec, true, nil // what has not begun hands nothing over; a damaged registry can even have a circle
+		return rec, true, nil // one that has not begun hands nothing over; a damaged registry can even have a circle
 	}
 	if err == nil {
 		before, err = s.examine(ctx, before, report)

@@ -19,7 +19,7 @@ func (s *Sweeper) sumWorkspace(ctx context.Context, left records.Thread, o *thre
 		return none
 	}
 	if err := s.Workspaces.Check(ctx, *meta.Workspace); errors.As(err, new(*workspace.ElsewhereError)) {
-		return none // what is here, if anything, is older
+		return none // files here, if any, are older
 	}
 	changes, err := s.Workspaces.Changes(ctx, *meta.Workspace)
 	switch {

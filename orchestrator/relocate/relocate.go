@@ -20,8 +20,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// The crash points of a move, in order. Before the last one the old place is what holds;
-// whatever is there of the new one is used when the move is called again. After it the new one
+// The crash points of a move, in order. Before the last one the old place holds; the
+// parts of the new one that are there are used when the move is called again. After it the new one
 // is complete, and opened to others by that.
 const (
 	CrashItems    thread.Crashpoint = "relocate.items"    // the snapshot of one more thread is in the new place
@@ -256,7 +256,7 @@ func (m Move) one(ctx context.Context, stage records.Stage, id thread.ID, items 
 		return nil // by a move that was cut short
 	}
 	same := m.From.Records.Seal().Fingerprint() == stage.Seal().Fingerprint()
-	if !same { // what is sealed by another key has to be what was signed
+	if !same { // records that another key seals have to be what was signed
 		if err := m.sound(ctx, id); err != nil {
 			return err
 		}

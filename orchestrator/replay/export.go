@@ -42,7 +42,7 @@ type Scope struct {
 	Tree  bool // all below
 }
 
-// Record makes a recording of a thread. What does not verify is not recorded. A thread
+// Record makes a recording of a thread. A thread that does not verify is not recorded. One
 // that runs is recorded up to its last checkpoint.
 func (x *Recorder) Record(ctx context.Context, id thread.ID, scope Scope) (*recording.Recording, error) {
 	rows, err := x.rows(ctx, id, scope)

@@ -201,8 +201,8 @@ func (i *Importer) rows(stage records.Stage, recorded []*recording.Thread) ([]st
 	return rows, nil
 }
 
-// move moves the records of all threads to their place. What an import of the same
-// recording has left there that was cut short makes room.
+// move moves the records of all threads to their place. Records that an import of
+// the same recording has left there when it was cut short make room.
 func (i *Importer) move(stage records.Stage, recorded []*recording.Thread, mark thread.Imported) error {
 	for n, t := range recorded {
 		err := stage.Move(t.ThreadID)

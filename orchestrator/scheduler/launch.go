@@ -143,7 +143,7 @@ func (c *Scheduler) claim(k life.Key) (_ claim, err error) {
 			c.Threads.Crashpoints.At(CrashClaimed)
 			return claim{place, hold}, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, life.ErrHeld) { // who takes it away holds it
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, life.ErrHeld) { // the process that takes it away holds it
 			return claim{}, err
 		}
 	}

@@ -16,7 +16,7 @@ func (c *Call) CheckSlot(ctx context.Context, secrets map[string]string) error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	c.DispatchAndLog(ctx, true, nil) // who has a slot may be dead
+	c.DispatchAndLog(ctx, true, nil) // threads that have a slot may be dead
 	load, err := c.Threads.Store.QueueLoad(ctx)
 	if err != nil {
 		return threads.Fault(err)

@@ -94,8 +94,8 @@ func (t *Threads) WorkspaceNow(ctx context.Context, of thread.ID, name string) (
 var errNotBegun = errors.New("the thread whose workspace it works in has not begun")
 
 // HasWorkspace returns an error where a thread that is queued works in a workspace that this
-// machine does not have and cannot make, and another may. What else is wrong its own process
-// says.
+// machine does not have and cannot make, and another may. The thread's own process says what
+// else is wrong.
 func (t *Threads) HasWorkspace(ctx context.Context, meta thread.Meta) error {
 	if meta.Workspace == nil || t.Workspaces == nil || t.Fleet == nil {
 		return nil

@@ -366,7 +366,7 @@ func (f *finding) takes(ctx context.Context, s set) (bool, error) {
 		return false, err
 	}
 	if f.policy.from != "" && f.mayDelete(ctx, f.policy.from, s) != nil || f.blocks(ctx, s) != nil {
-		return false, nil //nolint:nilerr // what may not go stays
+		return false, nil //nolint:nilerr // threads that may not go stay
 	}
 	for _, rec := range s.members {
 		if held, err := f.Threads.Life.Held(life.Key{Thread: rec.ThreadID}); held || err != nil {

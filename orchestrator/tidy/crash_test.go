@@ -115,7 +115,7 @@ func deleterSteps(t *testing.T) (steps []thread.Crashpoint) {
 const never thread.Crashpoint = ""
 
 // TestLostAfterCrash loses both databases after a crash in the middle of a deletion, and
-// after the end of one. What was deleted does not come back, and what it has spent still
+// after the end of one. A deleted thread does not come back, and what it has spent still
 // counts. A folder that comes back from a copy is a stray for [health].
 func TestLostAfterCrash(t *testing.T) {
 	longtest.Mark(t)

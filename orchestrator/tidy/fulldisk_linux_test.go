@@ -19,7 +19,7 @@ import (
 )
 
 // TestFullDisk deletes threads on a disk that becomes full before it, and at each crash
-// point. What is done is done, what cannot be written is said, and when there is room
+// point. Steps that are done stay done, writes that fail are told, and when there is room
 // again all of it goes; no sum has changed. It compresses transcripts on such a disk, and
 // adds to compressed ones.
 func TestFullDisk(t *testing.T) {

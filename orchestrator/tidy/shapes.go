@@ -7,7 +7,7 @@ type DeleteRequest struct {
 	ThreadID thread.ID
 	DryRun   bool
 	Confirm  bool // as a dry run has shown
-	Force    bool // what lives is stopped first
+	Force    bool // threads that live are stopped first
 	// From is the thread that asks; empty for a client or a person.
 	From thread.ID
 	// By is who asks: what was shown to one is confirmed by that one.

@@ -122,8 +122,8 @@ func (s *scene) half() thread.ID {
 }
 
 // TestWriterMeanwhile deletes a thread while another process completes its end, which has
-// begun after the deletion looked for such a process. What is removed waits for it, at
-// each step, and nothing comes back.
+// begun after the deletion looked for such a process. The removal waits for it, at each
+// step, and nothing comes back.
 func TestWriterMeanwhile(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -167,8 +167,8 @@ func (d *directive) checkPrimary(l *list, c call) {
 	}
 }
 
-// checkNamed looks at an item that a call names. What a call signs or reads later may
-// be written before.
+// checkNamed looks at an item that a call names. An item that a call signs or reads later
+// may be written before.
 func (d *directive) checkNamed(l *list, c call, kind item.Kind, id string) {
 	primary := primaries[c.name]
 	if id == "" || id == "..." || strings.ContainsAny(id, "{}$*<>…") {

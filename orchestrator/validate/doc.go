@@ -7,6 +7,6 @@
 // seems. That an item is not signed is a warning, for signing comes last.
 //
 // A check is a function over an item that has been read, and what is around it
-// ([Validator] reads both). What a check cannot know, such as a capability that
-// only the parent of a thread could give, it leaves alone.
+// ([Validator] reads both). It leaves alone what it cannot know, such as a
+// capability that only the parent of a thread could give.
 package validate

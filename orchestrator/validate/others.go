@@ -125,8 +125,8 @@ func declareSchema(found *resolve.Found) string {
 	return "declare " + parse.Schema(found.Ext)
 }
 
-// checkExecutor finds tools that nothing can run. What tools run on is run by nobody
-// itself.
+// checkExecutor finds tools that nothing can run. The items that tools run on are not run
+// by themselves.
 func checkExecutor(l *list, found *resolve.Found, err error) {
 	if err == nil || errors.Is(err, chain.ErrNoTool) {
 		return

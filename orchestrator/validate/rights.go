@@ -83,7 +83,7 @@ func checkRisk(l *list, d *directive) {
 		}
 		if f.Blocks() {
 			l.errorf(CodeRiskBlocked, line, try, "the capability %s has the risk %s, which is blocked", f.Capability, f.Tier)
-		} else if !slices.Contains(d.unmatched, f.Capability) { // what matches nothing is to be mended, and not to be accepted
+		} else if !slices.Contains(d.unmatched, f.Capability) { // one that matches nothing is to be mended, and not to be accepted
 			l.warnf(CodeRiskUnacknowledged, line, try, "the capability %s has the risk %s, which nobody has accepted", f.Capability, f.Tier)
 		}
 	}

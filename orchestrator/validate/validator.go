@@ -32,9 +32,9 @@ type Validator struct {
 	Env func(name string) bool
 }
 
-// Items validates items. Those without a kind are settings files. What is wrong
-// with settings that every thread needs is found too, and with all settings
-// wherever settings is true. An error is only that of ctx.
+// Items validates items. Those without a kind are settings files. It also finds
+// what is wrong with settings that every thread needs, and with all settings
+// where settings is true. An error is only that of ctx.
 func (v *Validator) Items(ctx context.Context, entries []resolve.Entry, settings bool) (Report, error) {
 	all, shared := v.settings()
 	w := v.look(shared)
@@ -120,7 +120,7 @@ func (v *Validator) one(ctx context.Context, w *world, e resolve.Entry) *list {
 		err = validateKnowledge(l, w, found)
 	}
 	if wrong, ok := errors.AsType[*parse.Error](err); ok {
-		l.found = slices.DeleteFunc(l.found, func(f Finding) bool { // whoever checks the signature reads the file, too
+		l.found = slices.DeleteFunc(l.found, func(f Finding) bool { // the check of the signature reads the file, too
 			return f.Code == CodeSignature && strings.Contains(f.Message, wrong.Reason)
 		})
 		l.errorf(CodeParse, wrong.Line, "", "%s", wrong.Reason)

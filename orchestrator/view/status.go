@@ -41,7 +41,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
 	if meta, err := v.Threads.Described(rec.ThreadID); err == nil {
-		s.Limits, s.Warnings, s.Snapshot = &meta.Limits, meta.Warnings, snapshot.Hash(meta.Snapshot).Short() // what cannot be trusted is not shown, and hides nothing else
+		s.Limits, s.Warnings, s.Snapshot = &meta.Limits, meta.Warnings, snapshot.Hash(meta.Snapshot).Short() // meta that cannot be trusted is not shown, and hides nothing else
 		if rec.Status.Terminal() && !meta.Status.Terminal() {
 			v.Threads.Complete(ctx, rec)
 		}

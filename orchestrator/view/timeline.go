@@ -124,8 +124,8 @@ func (v *View) examined(ctx context.Context, id thread.ID) (thread.Record, error
 	return rec, nil
 }
 
-// timelines are those that were asked for last. What is remembered is nothing but what
-// the transcripts say.
+// timelines are those that were asked for last. They remember nothing but what the
+// transcripts say.
 type timelines struct {
 	mu    sync.Mutex
 	kept  map[thread.ID]*keptTimeline

@@ -159,7 +159,7 @@ const closeWithin = time.Second
 // Close gives back the leases that nobody lives by any more. Those of threads that go on get
 // their full time once more, in which the process of a thread takes its own over.
 //
-//nolint:contextcheck,nolintlint // who closes has no time limit of its own
+//nolint:contextcheck,nolintlint // the caller of Close has no time limit of its own
 func (g *Guest) Close() {
 	g.mu.Lock()
 	leases := g.leases

@@ -164,7 +164,7 @@ func (w *Worker) NoWorker(context.Context, thread.Record) string { return "" }
 // maxLacks bounds the commits that a worker says it lacks: the last ones.
 const maxLacks = 100
 
-// Lacks implements [threads.Fleet]. What could not be said is said with the next look.
+// Lacks implements [threads.Fleet]. Commits that could not be said are said with the next look.
 func (w *Worker) Lacks(ctx context.Context, commits []string, lacking string) {
 	w.saying.Lock()
 	defer w.saying.Unlock()
@@ -270,7 +270,7 @@ func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool, drain 
 	}
 }
 
-// stay works as long as a lease lasts. What must not go on is killed before anything that may
+// stay works as long as a lease lasts. It kills what must not go on before anything that may
 // wait for the server, and again when nothing can start any more.
 func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error {
 	working, stop := context.WithCancel(ctx)

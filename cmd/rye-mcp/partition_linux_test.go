@@ -19,7 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
-// patientDirective is a directive of machines whose network is cut: what dies is tried again.
+// patientDirective is a directive of machines whose network is cut: a thread that dies is tried again.
 func patientDirective(name, limits, permissions, task string) string {
 	if permissions != "" {
 		permissions = "    <permissions>" + permissions + "</permissions>\n"

@@ -25,7 +25,7 @@ const (
 	// has ended is in the index.
 	mostLive     = 20
 	mostInEach   = 3
-	liveTime     = 2 * time.Second // to read them; what is not read then is left out
+	liveTime     = 2 * time.Second // to read them; the rest is left out
 	mostQuery    = 500             // bytes
 	threadsBelow = "agent/threads/"
 )

@@ -84,7 +84,7 @@ func read(ctx context.Context, p *handler.Project, call server.Call, uri string,
 	}
 }
 
-// Bounds of the board that is read; what has no room in the answer is counted.
+// Bounds of the board that is read; rows without room in the answer are counted.
 const (
 	boardWorking = 100
 	boardEnded   = 20

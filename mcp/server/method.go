@@ -64,7 +64,7 @@ func badParams(name mcp.MCPMethod, err error) *rpcError {
 }
 
 // answerOwn answers a request of a method that was added with [Handle]. It reports
-// whether it has; what mcp-go refuses in every method is left to it.
+// whether it has; it leaves to mcp-go what that refuses in every method.
 func (s *Server) answerOwn(ctx context.Context, msg message) (answer any, refusal *rpcError, mine bool) {
 	m, ok := s.methods[msg.method]
 	if !ok {

@@ -32,8 +32,8 @@ func (s *Server) success(ctx context.Context, name string, fits outputCheck, out
 	return result
 }
 
-// shaped is an answer as it is sent: what was told before is left out, and it has
-// the room that the call gives it.
+// shaped is an answer as it is sent: without what was told before, and in the
+// room that the call gives it.
 func (s *Server) shaped(ctx context.Context, data []byte, result any, beside []attachment) []byte {
 	a := answeringFrom(ctx)
 	data = s.withReach(withNews(ctx, a, s.notices.tell(a.notices, bytes.TrimSpace(data)), result))

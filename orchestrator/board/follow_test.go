@@ -89,7 +89,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowersOfClosed: who follows is told when the project is closed, in the order in which
+// TestFollowersOfClosed: followers are told when the project is closed, in the order in which
 // its controller closes it.
 func TestFollowersOfClosed(t *testing.T) {
 	t.Parallel()

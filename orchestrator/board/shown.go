@@ -152,7 +152,7 @@ func (t *Totals) add(r *Row, isTop bool) {
 	}
 }
 
-// arrange puts the rows in order: what is below a row comes behind it, the newest first.
+// arrange puts the rows in order: the rows below one come behind it, the newest first.
 func (s *shown) arrange() {
 	below := map[thread.ID][]*entry{}
 	for _, e := range s.rows {

@@ -154,7 +154,7 @@ func of(id thread.ID, a changes.Aspect) changes.Topic { return changes.Topic{ID:
 
 func all(a changes.Aspect) changes.Topic { return changes.Topic{Aspect: a} }
 
-// TestDeletedIsTold: whoever listens to a thread that is deleted is told so, once, and
+// TestDeletedIsTold: listeners of a thread that is deleted are told so, once, and
 // then of nothing; the set of threads has changed.
 func TestDeletedIsTold(t *testing.T) {
 	t.Parallel()

@@ -128,7 +128,7 @@ func (c *Call) manifest(
 }
 
 // Genuine are the transcripts of a chain whose last thread has been verified. One
-// that does not verify tells a successor nothing: what it says would be signed
+// that does not verify tells a successor nothing: its words would be signed
 // anew as a fact.
 func (c *Call) Genuine(ctx context.Context, chain []thread.Record) ([]records.Source, error) {
 	var genuine []records.Source

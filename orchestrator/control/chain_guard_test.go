@@ -147,8 +147,8 @@ func TestResumeIsJudged(t *testing.T) {
 	}
 }
 
-// TestResumeNeedsTheRightToStart: what a hook of the program has started below a
-// thread, the thread may not go on with by itself.
+// TestResumeNeedsTheRightToStart: a thread may not go on by itself with what a
+// hook of the program has started below it.
 func TestResumeNeedsTheRightToStart(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -278,8 +278,8 @@ func TestRebuiltMoneyOfAChain(t *testing.T) {
 	}
 }
 
-// TestRequestKeyOfAChain: what a thread has started under a key, its successor is
-// told of and does not start again; that of a stranger is another.
+// TestRequestKeyOfAChain: a successor is told of what the thread before has
+// started under a key, and does not start it again; that of a stranger is another.
 func TestRequestKeyOfAChain(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -480,8 +480,8 @@ func TestKilledMapper(t *testing.T) {
 	}
 }
 
-// TestMapCancelled cancels a set: what works ends, what waits is not started, and the
-// same call goes on from there.
+// TestMapCancelled cancels a set: entries that work end, those that wait are not started,
+// and the same call goes on from there.
 func TestMapCancelled(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -72,7 +72,7 @@ func (f *family) add(n int64, values ...string) {
 // set gives a gauge its value.
 func (f *family) set(n int64, values ...string) { f.of(values...).n = n }
 
-// observe counts a value of a histogram so many times; what is negative counts as 0.
+// observe counts a value of a histogram so many times; a negative one counts as 0.
 func (f *family) observe(n, times int64, values ...string) {
 	n = max(0, n)
 	s := f.of(values...)
@@ -102,8 +102,8 @@ func (f *family) write(out *bytes.Buffer) {
 	for _, s := range slices.SortedFunc(maps.Values(f.series), func(a, b *series) int { return slices.Compare(a.values, b.values) }) {
 		now := s
 		if !s.told && f.kind != gauge {
-			// It began at 0, and nobody was there to see it: what Prometheus has never
-			// seen it does not count as an increase.
+			// It began at 0, and nobody was there to see it: Prometheus does not count
+			// as an increase what it has never seen.
 			now = &series{values: s.values, buckets: make([]int64, len(s.buckets))}
 		}
 		s.told = true

@@ -220,7 +220,7 @@ type Ends struct {
 	WhenIdle bool
 }
 
-// Run works until it has drained, or ctx ends: what still runs is killed then, and settled.
+// Run works until it has drained, or ctx ends: threads that still run are killed then, and settled.
 // A lease that is lost is replaced by another, after all that ran by it was killed; a worker
 // that drains has nothing more to do then, and returns [fleet.ErrLost].
 func (w *Worker) Run(ctx context.Context, ends Ends) error {

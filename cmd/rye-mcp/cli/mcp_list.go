@@ -42,7 +42,7 @@ func newMCPListCommand(sys System, opts *options) *cobra.Command {
 	return cmd
 }
 
-// listServers reads the tools of all spaces; what cannot be read is no server.
+// listServers reads the tools of all spaces; a tool that cannot be read is no server.
 func listServers(sys System, roots resolve.Roots) ([]listedServer, error) {
 	resolver := resolve.New(roots)
 	entries, err := resolver.All(item.Tool)

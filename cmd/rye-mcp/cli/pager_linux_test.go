@@ -12,7 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
-// openTerminal opens a terminal of so many lines; what is written to it comes out of the
+// openTerminal opens a terminal of so many lines; text written to it comes out of the
 // first file.
 func openTerminal(t *testing.T, rows, cols uint16) (master, terminal *os.File) {
 	t.Helper()

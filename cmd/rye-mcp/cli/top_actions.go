@@ -35,7 +35,7 @@ type topActions struct {
 	project *project
 	send    func(tea.Msg)
 
-	calls  sync.WaitGroup // actions; what was begun is not left half done
+	calls  sync.WaitGroup // actions; one that was begun is not left half done
 	busy   atomic.Int32
 	others sync.WaitGroup // what only looks
 

@@ -111,7 +111,7 @@ func TestRevokeUnreadable(t *testing.T) {
 	}
 }
 
-// TestAdoptionJSON: what was believed of a stranger's state is told as JSON.
+// TestAdoptionJSON: JSON tells what was believed of a stranger's state.
 func TestAdoptionJSON(t *testing.T) {
 	t.Parallel()
 	dir := realDir(t)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Bounds of a recording; what comes after is left out.
+// Bounds of a recording; the rest is left out.
 const (
 	maxLooks = 2000            // of all rows
 	maxIdle  = time.Second     // longer pauses are shown as one of so long

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAttackAppAsPerson: the client of an MCP App says of itself that a person acts by it.
-// What it does counts as done by the client.
+// Its acts count as done by the client.
 func TestAttackAppAsPerson(t *testing.T) {
 	t.Parallel()
 	by := AppClient(func(*handler.Project) action.Caller { return action.Caller{Person: true, By: "MCP client x"} })

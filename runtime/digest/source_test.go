@@ -372,7 +372,7 @@ func TestAttackForeignDigest(t *testing.T) {
 	}
 }
 
-// TestAttackDigestText: what a thread has left imitates the end of its section, the
+// TestAttackDigestText: text that a thread has left imitates the end of its section, the
 // runtime and templates. It stays within its section, as data.
 func TestAttackDigestText(t *testing.T) {
 	t.Parallel()

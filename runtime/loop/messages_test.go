@@ -246,7 +246,7 @@ func TestNoteDoesNotHoldUp(t *testing.T) {
 	}
 }
 
-// TestAttackMessageEndsItsElement: a note of another thread ends the element that it stands in, or begins one that speaks for the person. What looks like the element is escaped within it.
+// TestAttackMessageEndsItsElement: a note of another thread ends the element that it stands in, or begins one that speaks for the person. Text that looks like the element is escaped within it.
 func TestAttackMessageEndsItsElement(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

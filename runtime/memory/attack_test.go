@@ -167,7 +167,7 @@ func TestAttackSecretInEntry(t *testing.T) {
 	}
 }
 
-// TestAttackEntryEndsItsElement: what a thread has read on a page, and notes, ends the element in which it is recalled, or begins one of the runtime or of another speaker.
+// TestAttackEntryEndsItsElement: text that a thread has read on a page, and notes, ends the element in which it is recalled, or begins one of the runtime or of another speaker.
 // All of these are escaped in title and text, and characters that nobody sees are gone.
 func TestAttackEntryEndsItsElement(t *testing.T) {
 	t.Parallel()

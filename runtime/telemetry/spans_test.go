@@ -202,7 +202,7 @@ func TestAttackTraceparent(t *testing.T) {
 	}
 }
 
-// TestAttackNamesInSpans: a directive, a tool and a model have names that end texts of JSON, escapes of terminals and bytes that are no text. What is sent is well-formed JSON, and each is an attribute and nothing else.
+// TestAttackNamesInSpans: a directive, a tool and a model have names that end texts of JSON, escapes of terminals and bytes that are no text. The JSON that is sent is well-formed, and each is an attribute and nothing else.
 func TestAttackNamesInSpans(t *testing.T) {
 	t.Parallel()
 	const name = "d\"}]},{\"traceId\":\"0\x00\x1b[31m\u202e\xff\n"

@@ -183,7 +183,7 @@ func TestAttackElementOfAChain(t *testing.T) {
 	}
 }
 
-// TestAttackFilesBesideATool: what a signed tool could load was not signed, was changed, is compiled, or lies behind a link. None of it is loaded, and the tool runs where it does not need it.
+// TestAttackFilesBesideATool: a file that a signed tool could load was not signed, was changed, is compiled, or lies behind a link. None of it is loaded, and the tool runs where it does not need it.
 func TestAttackFilesBesideATool(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

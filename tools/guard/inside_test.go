@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAttackElementIsEnded: what a hook's tool or a child returned ends the element that it stands in, and goes on as a part of the prompt. The end of that element is escaped within it.
+// TestAttackElementIsEnded: text that a hook's tool or a child returned ends the element that it stands in, and goes on as a part of the prompt. The end of that element is escaped within it.
 func TestAttackElementIsEnded(t *testing.T) {
 	t.Parallel()
 	end := regexp.MustCompile(`(?i)<\s*/\s*notes\s*>`)

@@ -85,7 +85,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestAttackRecordedBytes: what a thread says is recorded into a picture and tries to become markup or a link there. The picture stays well-formed, with our elements and their attributes alone.
+// TestAttackRecordedBytes: the text of a thread is recorded into a picture and tries to become markup or a link there. The picture stays well-formed, with our elements and their attributes alone.
 func TestAttackRecordedBytes(t *testing.T) {
 	t.Parallel()
 	checkPicture(t, []byte("</text><script>alert(1)</script><image href='https://evil.example/x.png'/>&#x0;]]>\x00\x1b]8;;javascript:x\x07"))

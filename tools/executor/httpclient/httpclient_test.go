@@ -361,7 +361,7 @@ func TestAttackHTTPRedirectScheme(t *testing.T) {
 	}
 }
 
-// TestAttackHTTPFlood: a server answers without end. What is read of it is bounded, and the tool has failed.
+// TestAttackHTTPFlood: a server answers without end. Reading it is bounded, and the tool has failed.
 func TestAttackHTTPFlood(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -287,7 +287,7 @@ func TestAttackMCPRedirect(t *testing.T) {
 	}
 }
 
-// TestAttackMCPFlood: a server over HTTP answers without end. What is read of it is bounded.
+// TestAttackMCPFlood: a server over HTTP answers without end. Reading it is bounded.
 func TestAttackMCPFlood(t *testing.T) {
 	t.Parallel()
 	s := web(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

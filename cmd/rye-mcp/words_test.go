@@ -85,19 +85,7 @@ func TestWordsOfTexts(t *testing.T) {
 			return true
 		})
 	})
-	for _, room := range append(slices.Clone(rooms), "README.md", "AGENTS.md") {
-		err := filepath.WalkDir(filepath.Join("..", "..", room), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			check(path, string(text))
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	eachDocument(t, check)
 	if texts < 10_000 {
 		t.Fatalf("only %d texts; the test looks in the wrong place", texts)
 	}
@@ -106,6 +94,99 @@ func TestWordsOfTexts(t *testing.T) {
 	} {
 		if retiredText.MatchString(text) != want {
 			t.Errorf("%q: found is not %v", text, want)
+		}
+	}
+}
+
+// clauses are sentences, or parts of them up to a colon or semicolon. One is relative that has a
+// clause in the place of its subject and has to be read twice: "What is cut says so." A
+// question is none, and neither is the beginning of a list.
+var (
+	clauses  = regexp.MustCompile(`[^.;:!?]+[.;:!?]*`)
+	relative = regexp.MustCompile(`^(Who|What|Whoever|Whatever) .*[^:?]$`)
+)
+
+// titled matches the lines of a document that name what is below them, or within a command.
+var titled = regexp.MustCompile(`^(\s*#|title:|description:)`)
+
+// relativesIn returns the relative sentences of a text, whose lines are wrapped.
+func relativesIn(text string) (found []string) {
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		for _, s := range clauses.FindAllString(strings.Join(strings.Fields(paragraph), " "), -1) {
+			if s = strings.TrimSpace(s); relative.MatchString(s) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found
+}
+
+// TestSubjects keeps comments and guides to sentences that begin with their subject.
+func TestSubjects(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	texts := 0
+	check := func(where, text string) {
+		texts++
+		for _, sentence := range relativesIn(text) {
+			if sentence == "What is the kind of a difference." {
+				continue // What is its name
+			}
+			t.Errorf("%s: %q begins with a clause; say what its subject is", where, sentence)
+		}
+	}
+	eachSource(t, rooms, func(_ string, positions *token.FileSet, file *ast.File) {
+		for _, group := range file.Comments {
+			check(positions.Position(group.Pos()).String(), group.Text())
+		}
+	})
+	eachDocument(t, func(path, text string) {
+		if isTemplate := strings.Contains(path, "directive") || strings.Contains(path, "skeleton"); isTemplate {
+			return // they ask a model for what they list
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			if !titled.MatchString(line) {
+				check(path, line)
+			}
+		}
+	})
+	if texts < 10_000 {
+		t.Fatalf("only %d texts; the test looks in the wrong place", texts)
+	}
+}
+
+// TestSubjectsCanFail shows which sentences are found.
+func TestSubjectsCanFail(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"write shows bytes. What is not whole yet\nis kept for the next.": 1,
+		"Whoever is slow is told less often, and misses\nnothing.":        1,
+		"What has ended is resumed. Who waits is told.":                   2,
+		"What matters most: {input:focus}.":                               0,
+		"What is it? A thread.":                                           0,
+		"what a turn took and cost":                                       0,
+		"A thread says what it does.":                                     0,
+	} {
+		if found := relativesIn(text); len(found) != want {
+			t.Errorf("%q: found %q, want %d", text, found, want)
+		}
+	}
+}
+
+// eachDocument visits the Markdown of the project.
+func eachDocument(t *testing.T, visit func(path, text string)) {
+	t.Helper()
+	for _, room := range append(slices.Clone(rooms), "README.md", "AGENTS.md") {
+		err := filepath.WalkDir(filepath.Join("..", "..", room), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			visit(path, string(text))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

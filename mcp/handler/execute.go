@@ -118,7 +118,7 @@ func addExecute(s *server.Server, projects Projects, operations *operation.Table
 }
 
 // threadsOf are the threads that a call of rye_execute is about: those of an operation, or the
-// one that is resumed. What is wrong with the parameters of an operation, the call says.
+// one that is resumed. The call itself says what is wrong with the parameters of an operation.
 func threadsOf(operations *operation.Table, in action.ExecuteRequest) []thread.ID {
 	if in.ResumeThreadID != "" {
 		return []thread.ID{in.ResumeThreadID}

@@ -51,7 +51,7 @@ func At(taskID, path string) string {
 }
 
 // Place is the id that a task has in its project, and the path of that; empty where it is the
-// one of the client. Who made the id up knows no more of a path than that of a call.
+// one of the client. An id that somebody made up leads no further than the path of a call.
 func Place(taskID string) (own, path string) {
 	thread, rest, _ := strings.Cut(taskID, ".")
 	code, where, elsewhere := strings.Cut(rest, ".")

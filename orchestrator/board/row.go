@@ -38,8 +38,8 @@ func keysAbove(c *chain) (keys []thread.ID) {
 	return keys
 }
 
-// row makes the row of a chain, and says which workspace its newest thread has for itself. What
-// cannot be read of it is named in the row, and hides nothing else.
+// row makes the row of a chain, and says which workspace its newest thread has for itself. The
+// row names parts that cannot be read; they hide nothing else.
 func (r *reader) row(g *glimpse, c *chain, s stand) (row *Row, in *thread.Workspace) {
 	n := s.newest
 	row = &Row{

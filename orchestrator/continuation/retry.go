@@ -196,7 +196,7 @@ func attemptMessage(attempt int, p thread.RetryPolicy, before *thread.Outcome) s
 		why = before.Error.Code
 	}
 	return fmt.Sprintf("Attempt %d of %d: the one before ended here with %s, and the task is not done. "+
-		"What stands above was done. Find out how far the last step came, and go on.", attempt, p.Attempts, why)
+		"The steps above were done. Find out how far the last step came, and go on.", attempt, p.Attempts, why)
 }
 
 // findParent finds the parent of the attempt: that of the thread before, or who goes on

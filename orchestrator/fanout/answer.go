@@ -100,7 +100,7 @@ func (m *Mapper) Answer(ctx context.Context, opened Opened, page Page) (Answer, 
 		a.Error = rec.Outcome.Error.Message
 	}
 	if rec.Status.Terminal() && a.Counts.Items > 0 && a.Counts.Completed == a.Counts.Items {
-		// What had failed when the set ended has been resumed since.
+		// The items that had failed when the set ended were resumed.
 		a.Success, a.Status, a.Error = true, thread.Completed, ""
 	}
 	a.Next = next(rec, a.Counts)

@@ -8,8 +8,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// along is what goes with threads beside their files: how much of each belonging. What
-// could not be looked at goes too, and why is told.
+// along is what goes with threads beside their files: how much of each belonging. A belonging
+// that could not be looked at goes too, and unknown says why.
 type along struct {
 	of      []Belonging
 	counts  []int

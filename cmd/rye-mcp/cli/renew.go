@@ -109,8 +109,8 @@ func (r renewal) choose(older []action.Older) (chosen, left []action.Older, err 
 	return chosen, left, nil
 }
 
-// wanted shows what one key has signed and asks whether it is signed anew. What
-// others signed becomes the user's own claim, so --yes alone does not cover it.
+// wanted shows what one key has signed and asks whether it is signed anew. Items
+// that others signed become the user's own claim, so --yes alone does not cover it.
 func (r renewal) wanted(signer string, group []action.Older) (bool, error) {
 	title, question := "You have signed these", fmt.Sprintf("Sign %s anew with your key?", counted(len(group), "file"))
 	named := slices.ContainsFunc(r.flags.signers, func(s string) bool { return s != "" && strings.HasPrefix(signer, strings.ToLower(s)) })

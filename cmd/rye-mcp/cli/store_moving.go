@@ -153,8 +153,8 @@ func (m migration) target(ctx context.Context, dir string, at site, from *projec
 }
 
 // begunAnew reports whether the old place of a move knows nothing of what its new one has: it was
-// put aside, and somebody has begun there since. What was moved is in the new place alone then.
-// Ids alone do not tell, for who begins anew counts anew.
+// put aside, and somebody has begun there since. The moved threads are in the new place alone
+// then. Ids alone do not tell: a place that is begun anew counts anew.
 func begunAnew(ctx context.Context, from, to *project) (bool, error) {
 	rows, _, err := to.store.List(ctx, store.Filter{Limit: store.MaxPage})
 	if err != nil || len(rows) == 0 {

@@ -166,7 +166,7 @@ func (t trusting) acceptSettings() error {
 	if err := o.accept(trust.AcceptAll); err != nil {
 		return err
 	}
-	return t.tell(o, accepted, "What is shown of %s is accepted.", o.known.Place)
+	return t.tell(o, accepted, "You have accepted what is shown of %s.", o.known.Place)
 }
 
 // agreed asks the person, unless --yes has said it.

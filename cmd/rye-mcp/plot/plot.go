@@ -17,12 +17,12 @@ var (
 	// eighths of a cell, from the left and from below.
 	lying    = []rune(" ▏▎▍▌▋▊▉█")
 	standing = []rune(" ▁▂▃▄▅▆▇█")
-	// What comes nearest in ASCII.
+	// The nearest in ASCII.
 	asciiStanding = []rune(" _.-=+*#@")
 )
 
 // Bar is as long, of at most width columns, as a value is large against the most.
-// What is above 0 can be seen.
+// A value above 0 can be seen.
 func Bar(value, most float64, width int, s Style) string {
 	part := share(value, most)
 	if part <= 0 || width <= 0 {

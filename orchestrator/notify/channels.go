@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -24,8 +23,9 @@ import (
 )
 
 // Ways are the channels that settings ask for. Programs get an environment, in which
-// they also find what they are told, and begin in a folder.
+// they also find what they are told, and begin in a folder. They are none of the project's.
 func Ways(set config.Notify, environ []string, home, project string) (all []Channel) {
+	environ = process.Outside(environ, project)
 	if len(set.Command) > 0 {
 		all = append(all, command{argv: set.Command, environ: environ, home: home, project: project})
 	}
@@ -54,7 +54,7 @@ func (command) Name() string { return "command" }
 
 // Send implements [Channel].
 func (c command) Send(ctx context.Context, m Message) error {
-	path, err := Program(c.argv[0], c.home)
+	path, err := Program(c.argv[0], c.environ, c.home)
 	if err != nil {
 		return err
 	}
@@ -75,15 +75,15 @@ func (c command) variables(m Message) []string {
 }
 
 // Program finds the program of a command: by its whole path, which may begin with ~/, or
-// by its name.
-func Program(name, home string) (string, error) {
+// by its name in the PATH of an environment.
+func Program(name string, environ []string, home string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		name = filepath.Join(home, rest)
 	}
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		return "", fmt.Errorf("the program %q is neither a name nor a whole path", name)
 	}
-	return exec.LookPath(name)
+	return process.Find(environ, name)
 }
 
 func run(ctx context.Context, c process.Command) error {
@@ -134,7 +134,7 @@ func (d desktop) Send(ctx context.Context, m Message) error {
 	if name == "" {
 		return errors.New("there is no way to show messages on " + d.system)
 	}
-	path, err := exec.LookPath(name)
+	path, err := process.Find(d.environ, name)
 	if err != nil {
 		return err
 	}

@@ -188,6 +188,14 @@ func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
 	return got.key, got.failed
 }
 
+// runFound runs a command whose program is what the PATH of its own environment has.
+func runFound(ctx context.Context, c process.Command) (result process.Result, err error) {
+	if c.Path, err = process.Find(c.Env, c.Path); err != nil {
+		return result, err
+	}
+	return process.Run(ctx, c)
+}
+
 // again is a key in place of one that was refused, which the command may give as before.
 func (k *keyring) again(ctx context.Context, p config.Provider, refused string) (string, error) {
 	k.mu.Lock()

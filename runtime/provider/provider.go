@@ -23,7 +23,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/catalog"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Config is what is read of the settings; *config.Snapshot implements it.
@@ -50,7 +49,7 @@ type Source struct {
 func NewSource(getenv func(string) string) *Source {
 	return &Source{
 		getenv:  getenv,
-		keys:    keyring{run: process.Run, now: time.Now, environ: os.Environ, system: runtime.GOOS},
+		keys:    keyring{run: runFound, now: time.Now, environ: os.Environ, system: runtime.GOOS},
 		catalog: sync.OnceValues(catalog.Load),
 		today:   time.Now, // prices change on announced days
 		answers: answers,

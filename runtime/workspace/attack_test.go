@@ -259,3 +259,29 @@ func TestAttackBorrowed(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackWorkspaceGitInPath: a program called git lies in a folder of the project that is in PATH, and a thread gets a workspace there. Git is the one outside of the project.
+func TestAttackWorkspaceGitInPath(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.base(map[string]string{"a": "1\n"})
+	bin, ran := filepath.Join(h.Project, ".venv", "bin"), filepath.Join(t.TempDir(), "ran")
+	put(t, filepath.Join(bin, "git"), "#!/bin/sh\ntouch '"+ran+"'\n")
+	if err := os.Chmod(filepath.Join(bin, "git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.Environ = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	w, work := h.enter("")
+	puts(t, work.Root, map[string]string{"a": "2\n"})
+	h.apply(w, ApplyRequest{})
+	if now := has(t, h.Project); now["a"] != "2\n" {
+		t.Errorf("%q", now)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the project's git has run")
+	}
+	h.Environ = append(os.Environ(), "PATH="+bin)
+	if err := h.Check(t.Context(), thread.Workspace{}); err == nil {
+		t.Error("a workspace by the project's git")
+	}
+}

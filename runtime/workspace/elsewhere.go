@@ -66,7 +66,7 @@ func (l *Local) Check(ctx context.Context, w thread.Workspace) error {
 			return err
 		}
 	}
-	if _, err := gitrepo.Program(l.Program); err != nil {
+	if _, err := gitrepo.Program(l.Program, l.environ()); err != nil {
 		return withoutWorkspace(err)
 	}
 	repo, err := gitrepo.Find(l.Project)

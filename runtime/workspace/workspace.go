@@ -86,6 +86,9 @@ type Local struct {
 
 var _ Workspaces = (*Local)(nil)
 
+// environ is that of git, whose program is none of the project's.
+func (l *Local) environ() []string { return process.Outside(l.Environ, l.Project) }
+
 // Held is a workspace on this machine, as a sweep tells of it.
 type Held struct {
 	Workspace thread.Workspace // as it was when its files were made

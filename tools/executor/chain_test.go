@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -414,4 +416,53 @@ func bombLevels(n int) string {
 	}
 	fmt.Fprintf(&text, "    d%d: {}\n", n)
 	return text.String()
+}
+
+// TestAttackAskedInterpreter: a command of a thread puts an interpreter into the project that does something else when it is asked for its version, which it is before the tool runs.
+// It is held to the bounds of tools, and where those cannot be set it is not asked.
+func TestAttackAskedInterpreter(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	asked := filepath.Join(b.user, "asked")
+	path := filepath.Join(b.project, "node_modules", ".bin", "own")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("#!/bin/sh\ntouch "+asked+"\necho 22.18\n"), 0o700)); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	b.put("a/runtime.yaml", `tool_type: runtime
+executor_id: rye/core/primitives/subprocess
+runs: [.ts]
+env_config:
+  interpreter:
+    {binary: own, search_paths: [node_modules/.bin], var: RYE_OWN, needs: {.ts: {binary: other, version: "22"}}}
+config: {command: "${RYE_OWN}", args: ["{tool_path}"]}
+`)
+	b.put("a/t.ts", "const __executor_id__ = 'a/runtime'\n")
+	found, err := b.find("a/t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(b.user, "cache"), 0o700); err != nil { // where it is asked
+		t.Fatal(err)
+	}
+	bounds := errors.New("it cannot be confined")
+	var held []string
+	b.confine = func(_ context.Context, _ tool.Env, c *process.Command) error {
+		held = append(held, c.Path)
+		return bounds
+	}
+	b.open()
+	if _, err := b.Plan(t.Context(), found, executor.Call{Env: tool.Env{Project: b.project}}); err == nil {
+		t.Error("an interpreter whose version is not known was taken")
+	}
+	if len(held) != 1 || held[0] != path {
+		t.Errorf("held to bounds: %q", held)
+	}
+	if _, err := os.Stat(asked); err == nil {
+		t.Error("it was asked without bounds")
+	}
+	b.confine = func(context.Context, tool.Env, *process.Command) error { return nil }
+	b.open()
+	if _, err := b.Plan(t.Context(), found, executor.Call{Env: tool.Env{Project: b.project}}); err != nil {
+		t.Error(err)
+	}
 }

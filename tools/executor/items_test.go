@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/executor/subprocess"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -33,6 +34,7 @@ type bench struct {
 	accepted      bool
 	environ       []string
 	primitive     *subprocess.Primitive
+	confine       func(context.Context, tool.Env, *process.Command) error
 	roots         resolve.Roots
 	*executor.Executor
 }
@@ -74,7 +76,7 @@ func (b *bench) open() {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: b.mode}, nil },
 	}
 	b.Executor = builtin.WithItems(&chain.Builder{Resolver: resolve.New(b.roots), Trust: gate, World: chain.World{
-		Environ: b.environ, Accepted: func() bool { return b.accepted }, Library: filepath.Join(b.user, "cache"),
+		Environ: b.environ, Accepted: func() bool { return b.accepted }, Library: filepath.Join(b.user, "cache"), Confine: b.confine,
 		Settings: func(rel string) ([]config.Layer, error) { return config.New(b.roots).Read().Layers(rel) },
 	}}, map[string]chain.Primitive{chain.Subprocess: b.primitive})
 }

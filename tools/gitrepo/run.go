@@ -2,15 +2,15 @@ package gitrepo
 
 import (
 	"cmp"
-	"os/exec"
 
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Program is the file of git: the given one, or that of PATH.
-func Program(given string) (string, error) {
-	path, err := exec.LookPath(cmp.Or(given, "git"))
+// Program is the file of git: the given one, or that of the PATH of an environment, which is
+// one without the folders of the project ([process.Outside]).
+func Program(given string, environ []string) (string, error) {
+	path, err := process.Find(environ, cmp.Or(given, "git"))
 	if err != nil {
 		return "", tool.Faultf(tool.CodeUnsupported, "git is not installed, or not in the PATH of rye-mcp").
 			WithHint("Tell the person. Files can be read with rye/file-system/read.").WithTry("install git")

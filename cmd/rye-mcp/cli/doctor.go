@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 const (
@@ -131,9 +132,12 @@ func newDoctor(sys System, opts options, project string) *doctor {
 	d.roots = resolve.Roots{Project: project, User: d.user, System: system.FS()}
 	d.config = config.New(d.roots).Read()
 	d.trust = newGate(sys, d.roots).Once(d.config.Integrity)
-	d.providers = providerSource(sys).With(d.config)
+	d.providers = providerSource(sys, d.roots.Project).With(d.config)
 	return d
 }
+
+// environ is that of programs that the doctor runs or looks for, which are none of the project's.
+func (d *doctor) environ() []string { return process.Outside(d.sys.Environ, d.project) }
 
 // check is one thing to look at.
 type check struct {

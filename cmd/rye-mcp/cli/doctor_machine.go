@@ -319,7 +319,7 @@ func (d *doctor) health(ctx context.Context) (health.Report, error) {
 func (d *doctor) programs(ctx context.Context) []finding {
 	found := []finding{d.shell(ctx)}
 	for _, name := range []string{"git", "python3", "node"} {
-		if version := programVersion(ctx, name); version != "" {
+		if version := d.programVersion(ctx, name); version != "" {
 			found = append(found, okf("%s: %s", name, version))
 		} else {
 			found = append(found, okf("%s: not found; nothing built in needs it", name))
@@ -329,7 +329,7 @@ func (d *doctor) programs(ctx context.Context) []finding {
 }
 
 func (d *doctor) shell(ctx context.Context) finding {
-	if version := programVersion(ctx, "bash"); version != "" {
+	if version := d.programVersion(ctx, "bash"); version != "" {
 		return okf("bash: %s", version)
 	}
 	if path, err := exec.LookPath("sh"); err == nil {
@@ -339,13 +339,20 @@ func (d *doctor) shell(ctx context.Context) finding {
 }
 
 // programVersion is the first line a program says of its version, empty when
-// there is no such program.
-func programVersion(ctx context.Context, name string) string {
-	path, err := exec.LookPath(name)
+// there is no such program. One of the project is not run, and none finds the project's
+// files where it begins.
+func (d *doctor) programVersion(ctx context.Context, name string) string {
+	environ := d.environ()
+	path, err := process.Find(environ, name)
 	if err != nil {
+		if path, err = process.Find(d.sys.Environ, name); err == nil {
+			return path + ", which lies in the project and is not run to tell its version"
+		}
 		return ""
 	}
-	said, err := exec.CommandContext(ctx, path, "--version").Output()
+	asked := exec.CommandContext(ctx, path, "--version")
+	asked.Dir, asked.Env = string(filepath.Separator), environ
+	said, err := asked.Output()
 	if err != nil {
 		return path + ", which does not tell its version"
 	}

@@ -81,7 +81,7 @@ func explainHooks(ctx context.Context, sys System, opts options, directive strin
 	}
 	planner := plan.Planner{
 		Project: roots.Project, Resolver: digest.Promised(resolve.New(roots)), Env: placeholderEnv(roots),
-		Settings: &settings.Source{Config: config.New(roots), Trust: newGate(sys, roots), Providers: providerSource(sys)},
+		Settings: &settings.Source{Config: config.New(roots), Trust: newGate(sys, roots), Providers: providerSource(sys, roots.Project)},
 	}
 	given, err := explainInputs(sys, planner.Resolver, directive, flags.run)
 	if err != nil {

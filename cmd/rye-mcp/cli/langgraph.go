@@ -114,7 +114,7 @@ func lookAtMirror(ctx context.Context, sys System, roots resolve.Roots) error {
 	}
 	client := langgraph.New(langgraph.Options{
 		Place: at, Now: sys.Now, Timeout: 10 * time.Second,
-		Key: func(ctx context.Context) (string, error) { return providerSource(sys).Key(ctx, set.Key) },
+		Key: func(ctx context.Context) (string, error) { return providerSource(sys, roots.Project).Key(ctx, set.Key) },
 	})
 	defer client.Close()
 	if why, try := mirrorTrouble(ctx, client, set.Graph); why != "" {

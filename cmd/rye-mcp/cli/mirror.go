@@ -287,7 +287,9 @@ func (d *doctor) mirror(ctx context.Context) []finding {
 	}
 	client := langgraph.New(langgraph.Options{
 		Place: at, Now: d.sys.Now, Timeout: 5 * time.Second,
-		Key: func(ctx context.Context) (string, error) { return providerSource(d.sys).Key(ctx, set.Key) },
+		Key: func(ctx context.Context) (string, error) {
+			return providerSource(d.sys, d.project).Key(ctx, set.Key)
+		},
 	})
 	defer client.Close()
 	var found []finding

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -125,7 +124,7 @@ func (d *doctor) notifications(context.Context) []finding {
 	var found []finding
 	const where = "rye-mcp config edit notify"
 	if len(set.Command) > 0 {
-		if path, err := notify.Program(set.Command[0], d.user); err != nil {
+		if path, err := notify.Program(set.Command[0], d.environ(), d.user); err != nil {
 			found = append(found, warnf(where, "the program of notifications cannot be run: %v", err))
 		} else {
 			found = append(found, okf("%s by %s", strings.Join(set.Events, ", "), path))
@@ -133,7 +132,7 @@ func (d *doctor) notifications(context.Context) []finding {
 	}
 	if set.Desktop {
 		name := notify.DesktopProgram(runtime.GOOS)
-		if _, err := exec.LookPath(name); err != nil {
+		if _, err := process.Find(d.environ(), name); err != nil {
 			found = append(found, warnf("install "+name+", or "+where, "notifications on the desktop need %s, which is not there", name))
 		} else {
 			found = append(found, okf("%s by %s", strings.Join(set.Events, ", "), name))

@@ -125,7 +125,7 @@ func (r *replayer) today() (loop.Deps, error) {
 		return loop.Deps{}, err
 	}
 	roots := p.resolver.Roots()
-	tools, err := newExecutor(r.sys, roots, resolve.New(roots), stillTools(p.builtins(r.sys, roots.User)), stillPrimitives(p.primitives()), call.Trust, p.config.Read, memoryIn(call.Config))
+	tools, err := newExecutor(r.sys, roots, resolve.New(roots), stillTools(p.builtins(r.sys, roots.User)), stillPrimitives(p.primitives()), p.reach.Question, call.Trust, p.config.Read, memoryIn(call.Config))
 	if err != nil {
 		return loop.Deps{}, err
 	}

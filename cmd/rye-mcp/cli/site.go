@@ -99,7 +99,7 @@ func siteOf(ctx context.Context, sys System, roots resolve.Roots) (site, error) 
 		if s.url, s.from = set.URL, set.From; !s.shared() {
 			return s, nil
 		}
-		if s.url, err = withPassword(ctx, sys, set); err != nil {
+		if s.url, err = withPassword(ctx, sys, roots.Project, set); err != nil {
 			return site{}, err
 		}
 	}
@@ -171,11 +171,11 @@ func handedSite(in *spawn.Store) (site, error) {
 }
 
 // withPassword is the address of the settings with the password that a command gives.
-func withPassword(ctx context.Context, sys System, set config.Store) (storeurl.URL, error) {
+func withPassword(ctx context.Context, sys System, project string, set config.Store) (storeurl.URL, error) {
 	if set.Password == nil || set.URL.HasPassword() {
 		return set.URL, nil
 	}
-	password, err := providerSource(sys).Key(ctx, *set.Password)
+	password, err := providerSource(sys, project).Key(ctx, *set.Password)
 	if failed, is := errors.AsType[*provider.KeyError](err); is {
 		key := strings.Replace(failed.From, "api_key_", "store.password_", 1)
 		return set.URL, tool.Faultf(tool.CodeInvalidConfig, "the password of the thread store: %s (%s) %s", key, failed.Program, failed.Reason).

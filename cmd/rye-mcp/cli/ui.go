@@ -125,7 +125,7 @@ func serveUI(ctx context.Context, sys System, opts options, serve serveOptions, 
 		return errors.Join(err, listener.Close())
 	}
 	if !ui.noOpen {
-		openBrowser(sys, pageAddress(listener.Addr(), nil, "code", p.Code(ui.readOnly)))
+		openBrowser(sys, s.projects.chosen, pageAddress(listener.Addr(), nil, "code", p.Code(ui.readOnly)))
 	}
 	err = s.ServeHTTPOn(serving, listener, settings)
 	if ctx.Err() != nil {
@@ -224,13 +224,14 @@ var desktopVariables = []string{
 
 // openBrowser opens an address, or does nothing: it was printed. The browser gets no keys,
 // since others can read its environment, and its arguments.
-func openBrowser(sys System, address string) {
+func openBrowser(sys System, project, address string) {
 	name := browserCommand(sys)
-	path, err := exec.LookPath(name)
+	environ := process.Outside(sys.Environ, project)
+	path, err := process.Find(environ, name)
 	if name == "" || err != nil {
 		return
 	}
-	env, _ := process.ThreadEnv(sys.Environ)
+	env, _ := process.ThreadEnv(environ)
 	for _, name := range desktopVariables {
 		if value := sys.Getenv(name); value != "" {
 			env = append(env, name+"="+value)

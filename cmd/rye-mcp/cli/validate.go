@@ -156,7 +156,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		Palette:  box.Palette,
 		Resolver: resolver, Trust: gate.Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),
-		Providers: providerSource(sys).With(settings),
+		Providers: providerSource(sys, roots.Project).With(settings),
 		Runs: func(found *resolve.Found) (notes []string, err error) {
 			if actsOnThreads(found.ID) {
 				return nil, nil
@@ -175,7 +175,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 func unsignedTools(sys System, roots resolve.Roots, gate *trust.Gate, settings *config.Snapshot) (*executor.Executor, error) {
 	p := &project{trust: gate}
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
-	return newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), unchecked, nil, memoryIn(settings))
+	return newExecutor(sys, roots, resolve.New(roots), p.builtins(sys, roots.User), p.primitives(), nil, unchecked, nil, memoryIn(settings))
 }
 
 // namedEntries are the items that a command line names, each once.

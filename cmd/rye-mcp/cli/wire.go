@@ -150,13 +150,13 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.resolver = resolve.New(roots).WithLeft(left)
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots)
-	p.providers = providerSource(sys)
+	p.providers = providerSource(sys, p.path)
 	p.memory = newMemory(sys, p, log)
 	var err error
 	if err = p.bound(sys, roots); err != nil {
 		return nil, err
 	}
-	if p.executor, err = newExecutor(sys, roots, by.from(resolve.New(roots)), p.builtins(sys, user), p.primitives(), by.over(p.trust).With(p.integrity), p.config.Read, p.memorySettings); err != nil {
+	if p.executor, err = newExecutor(sys, roots, by.from(resolve.New(roots)), p.builtins(sys, user), p.primitives(), p.reach.Question, by.over(p.trust).With(p.integrity), p.config.Read, p.memorySettings); err != nil {
 		return nil, err
 	}
 	host, err := sys.Hostname()
@@ -194,9 +194,11 @@ func (p *project) openStore(ctx context.Context) error {
 }
 
 // providerSource is what providers are chosen by beside the settings. Commands that give
-// keys may need any of the person's variables, such as the address of their keychain.
-func providerSource(sys System) *provider.Source {
-	return provider.NewSource(sys.Getenv).Clock(sys.Now).Commands(func() []string { return slices.Concat(sys.Outer, sys.Environ) })
+// keys may need any of the person's variables, such as the address of their keychain, and are none of the project's.
+func providerSource(sys System, project string) *provider.Source {
+	return provider.NewSource(sys.Getenv).Clock(sys.Now).Commands(func() []string {
+		return process.Outside(slices.Concat(sys.Outer, sys.Environ), project)
+	})
 }
 
 // newLife are the lives of the threads of a project on this machine.
@@ -218,7 +220,8 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 // that the gate lets through. Items are where those of roots are found. Settings are those
 // that count in the project; nil: there are none. Tools of memory are offered where memory is on.
 func newExecutor(
-	sys System, roots resolve.Roots, items *resolve.Resolver, builtins []tool.Tool, primitives map[string]chain.Primitive, gate *trust.Gate, settings func() *config.Snapshot,
+	sys System, roots resolve.Roots, items *resolve.Resolver, builtins []tool.Tool, primitives map[string]chain.Primitive,
+	confine func(context.Context, tool.Env, *process.Command) error, gate *trust.Gate, settings func() *config.Snapshot,
 	memory func() (config.Memory, error),
 ) (*executor.Executor, error) {
 	builtin, err := executor.New(builtins...)
@@ -230,7 +233,7 @@ func newExecutor(
 		library = filepath.Join(cache, "system")
 	}
 	chains := &chain.Builder{Resolver: items, Trust: gate, World: chain.World{
-		Spaces: roots, Environ: slices.Concat(sys.Outer, sys.Environ), Library: library,
+		Spaces: roots, Environ: slices.Concat(sys.Outer, sys.Environ), Library: library, Confine: confine,
 		Accepted: func() bool { return trust.ProjectOf(roots).Programs() },
 		Settings: func(rel string) ([]config.Layer, error) { return settings().Layers(rel) },
 	}}

@@ -323,3 +323,22 @@ func TestAttackEndlessHistory(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackGitInPath: a command of a thread puts a program called git into a folder of the project that is in PATH, as that of an activated .venv is.
+// Git is the one outside of the project, and its PATH has no folder of it.
+func TestAttackGitInPath(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	bin, ran := filepath.Join(r.dir, ".venv", "bin"), filepath.Join(t.TempDir(), "ran")
+	r.put(".venv/bin/git", "#!/bin/sh\ntouch "+ran+"\n")
+	if err := os.Chmod(filepath.Join(bin, "git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.use(append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH")))
+	has(t, r.says("status", nil), ".venv")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the project's git has run")
+	}
+	r.use(append(os.Environ(), "PATH="+bin))
+	r.refuses("status", nil, tool.CodeUnsupported)
+}

@@ -31,12 +31,18 @@ func newRepo(t *testing.T) *repo {
 		t.Skip("git is not installed")
 	}
 	r := &repo{t: t, dir: t.TempDir()}
-	var err error
-	if r.tools, err = tool.NewRegistry(Tools(Deps{Environ: os.Environ(), Scratch: gitrepotest.Scratch()})...); err != nil {
-		t.Fatal(err)
-	}
+	r.use(os.Environ())
 	r.git("init", "-q", "-b", "main")
 	return r
+}
+
+// use has the tools work in an environment.
+func (r *repo) use(environ []string) {
+	r.t.Helper()
+	var err error
+	if r.tools, err = tool.NewRegistry(Tools(Deps{Environ: environ, Scratch: gitrepotest.Scratch()})...); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // git runs git as a person does.
@@ -394,8 +400,9 @@ func TestPageOfOneLine(t *testing.T) {
 
 // TestNoGit: where git is not installed the error says so.
 func TestNoGit(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
-	t.Setenv("PATH", t.TempDir())
+	r.use([]string{"PATH=" + t.TempDir()})
 	r.refuses("status", nil, tool.CodeUnsupported)
 }
 

@@ -49,7 +49,8 @@ func (g *reader) git(ctx context.Context, r repository, c call) (*output, error)
 				WithHint("Leave the secret out.")
 		}
 	}
-	program, err := gitrepo.Program(g.deps.Program)
+	environ := process.Outside(g.deps.Environ, c.env.Project)
+	program, err := gitrepo.Program(g.deps.Program, environ)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (g *reader) git(ctx context.Context, r repository, c call) (*output, error)
 		printed, closing = masked, masked.Close
 	}
 	result, err := process.Run(ctx, process.Command{
-		Path: program, Args: append([]string{"--no-pager"}, c.args...), Env: gitrepo.Environment(g.deps.Environ, dir, r.Top), Dir: r.Top,
+		Path: program, Args: append([]string{"--no-pager"}, c.args...), Env: gitrepo.Environment(environ, dir, r.Top), Dir: r.Top,
 		Timeout: maxTime, Stdout: printed, MaxOutput: 64 << 10,
 	})
 	err = errors.Join(err, closing())

@@ -3,6 +3,7 @@ package chain
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // World is what a builder needs to know of the machine and of the user.
@@ -25,6 +27,9 @@ type World struct {
 	Accepted func() bool
 	// Settings reads a settings file of every space for config_resolve.
 	Settings func(rel string) ([]config.Layer, error)
+	// Confine bounds a command that says where an interpreter is, or of which version; nil:
+	// nothing does.
+	Confine func(ctx context.Context, call tool.Env, command *process.Command) error
 	// Library is a folder of the user's, in which files of the system space are put for
 	// programs to read. It is made when it is needed.
 	Library string

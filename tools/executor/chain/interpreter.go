@@ -156,9 +156,15 @@ func (m *making) ask(ctx context.Context, command []string) (string, error) {
 	for i, arg := range command[1:] {
 		args[i] = m.values.text(arg, nil)
 	}
-	result, err := process.Run(ctx, process.Command{
+	question := process.Command{
 		Path: program, Args: args, Env: m.builder.base(), Dir: m.builder.World.Library, Timeout: askingTime, MaxOutput: 4 << 10,
-	})
+	}
+	if confine := m.builder.World.Confine; confine != nil { // it may be a program of the project
+		if err := confine(ctx, m.plan.Call, &question); err != nil {
+			return "", err
+		}
+	}
+	result, err := process.Run(ctx, question)
 	if err != nil {
 		return "", err
 	}

@@ -74,6 +74,15 @@ func (r *Reach) Shell(ctx context.Context, env tool.Env, command *process.Comman
 	return r.apply(ctx, s, env, declaration{network: confine.Network{All: s.ShellNetwork}}, command)
 }
 
+// Question bounds a command that is asked what runs a tool. It needs no network.
+func (r *Reach) Question(ctx context.Context, env tool.Env, command *process.Command) error {
+	s, err := r.Settings()
+	if err != nil || s.Mode == confine.Off {
+		return err
+	}
+	return r.apply(ctx, s, env, declaration{}, command)
+}
+
 func (r *Reach) apply(ctx context.Context, s Settings, env tool.Env, d declaration, command *process.Command) error {
 	cache, variables, err := r.caches()
 	if err != nil {

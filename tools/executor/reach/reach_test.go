@@ -165,6 +165,25 @@ func TestAttackDoors(t *testing.T) {
 	}
 }
 
+// TestQuestion: what is asked of a program that runs tools changes nothing outside of the project.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, Settings{Mode: confine.Required})
+	outside := filepath.Join(filepath.Dir(r.Project), "outside")
+	if err := os.Mkdir(outside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := process.Command{Path: "sh", Dir: r.Project, Env: process.ToolEnv(os.Environ()), Args: []string{"-c", "touch " + outside + "/x && echo ESCAPED; echo 22.18"}}
+	err := r.Question(t.Context(), tool.Env{Project: r.Project}, &command)
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
+		confinetest.Skip(t, f.Message)
+	}
+	got, ran := process.Run(t.Context(), command)
+	if err := errors.Join(err, ran); err != nil || string(got.Stdout) != "22.18\n" {
+		t.Errorf("%s%s, %v", got.Stdout, got.Stderr, err)
+	}
+}
+
 // TestWithoutItems: a command in a folder without .ai leaves none there.
 func TestWithoutItems(t *testing.T) {
 	t.Parallel()

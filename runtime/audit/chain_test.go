@@ -77,8 +77,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// TestChainAttacks does to chains what can be done without the key. What a crash
-// can leave as well is a warning.
+// TestChainAttacks does to chains what can be done without the key. A change that
+// a crash can leave as well is a warning.
 func TestChainAttacks(t *testing.T) {
 	t.Parallel()
 	const stranger = "stranger-1772357400"

@@ -205,7 +205,7 @@ func (s *Store) enter(ctx context.Context, root thread.ID, amount thread.Micros)
 	return s.Book.Enter(ctx, entry, amount, *limit)
 }
 
-// update brings the book up to the ledger. What fails leaves the root with more than
+// update brings the book up to the ledger. A failure leaves the root with more than
 // it can come to, until it is looked at again.
 func (s *Store) update(ctx context.Context, id thread.ID) {
 	if !s.Book.made() {

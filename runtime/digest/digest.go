@@ -60,7 +60,7 @@ const (
 	maxName   = 600 // of what stands in the first sentences
 )
 
-// Text is the digest as Markdown of at most [MaxBytes] bytes. What is cut says so.
+// Text is the digest as Markdown of at most [MaxBytes] bytes. A part that is cut says so.
 func (d *Digest) Text() string {
 	head := d.head()
 	var rest strings.Builder

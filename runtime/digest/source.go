@@ -46,8 +46,8 @@ var _ resolve.Left = (*Source)(nil)
 // patience bounds how long the registry is asked: who looks for an item brings no time.
 const patience = 30 * time.Second
 
-// Find implements [resolve.Left]. What it finds is signed as what the id says with the
-// user's state key.
+// Find implements [resolve.Left]. The item that it finds is signed with the user's state
+// key, as what the id says.
 func (s *Source) Find(id string, of thread.ID) (*resolve.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

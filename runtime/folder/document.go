@@ -25,7 +25,7 @@ func (h Home) Gone() Document {
 // maxDocumentBytes bounds a document.
 const maxDocumentBytes = 64 << 20
 
-// document is what stands in the file. What it is, and of which place, is signed too.
+// document is what stands in the file. Its type and its place are signed too.
 type document struct {
 	Type    string          `json:"type"`
 	Place   string          `json:"place"`

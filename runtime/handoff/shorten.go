@@ -11,8 +11,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// shortened are messages within so many tokens, or as small as they can be. What
-// is given up first can be missed most easily.
+// shortened are messages within so many tokens, or as small as they can be. The
+// parts that can be missed most easily are given up first.
 func shortened(messages []llm.Message, tokens int64) []llm.Message {
 	short := copied(messages)
 	for _, leaveOut := range []func(*llm.Message){leaveOutImages, leaveOutReasoning} {

@@ -40,7 +40,7 @@ type Result struct {
 	Text string // for the model, at a context event
 	Name string // of the item; empty: the end of its id
 	// Knowledge says that Text is the body of a knowledge item: ${…} in it is
-	// filled in. What a tool or a thread gave is taken as it is.
+	// filled in. Text that a tool or a thread gave is taken as it is.
 	Knowledge bool
 	// Verbatim says that Text, of a knowledge item, is nothing that was written to be
 	// filled in.
@@ -269,7 +269,7 @@ func (f *firing) commandLine(written string) (string, error) {
 		return filled, nil
 	}
 	var line shellline.Line
-	t.Build(f.data, &line) // what is missing is known already
+	t.Build(f.data, &line) // missing data is known already
 	return line.Finish()
 }
 

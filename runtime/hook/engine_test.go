@@ -287,7 +287,7 @@ func TestFailures(t *testing.T) {
 }
 
 // TestRequired: what a required hook cannot give ends the thread, and the hooks behind it
-// do not fire. What another cannot give is missed.
+// do not fire. The thread goes without what another cannot give.
 func TestRequired(t *testing.T) {
 	t.Parallel()
 	s := newScene(ofXML(t, `

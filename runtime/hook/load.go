@@ -16,7 +16,7 @@ type Source interface {
 
 // Load reads the hooks of the settings of all spaces: every layer but that of
 // directives. Warnings are for a person, one line each, beginning with file and
-// line. What is wrong with a hook is an [*Error], with a file a [*config.Error].
+// line. A fault of a hook is an [*Error], one of a file a [*config.Error].
 // The gate decides whether a file of the user or the project may be used; nil lets
 // everything in, for those who only look.
 func Load(settings Source, gate *trust.Gate) (Set, []string, error) {

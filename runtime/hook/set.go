@@ -24,7 +24,7 @@ func newSet(hooks []*Hook) Set {
 }
 
 // WithDirectives adds the hooks of the directives of an extends chain, root
-// first. What is wrong with one is an [*Error].
+// first. A fault of one is an [*Error].
 func (s Set) WithDirectives(chain ...DirectiveHooks) (Set, error) {
 	all := slices.Clone(s.hooks)
 	for _, d := range chain {

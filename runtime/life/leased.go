@@ -137,5 +137,5 @@ func (l *Leased) AskAgain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.asked)
-	l.round++ // what is being answered now may be older
+	l.round++ // an answer that is under way may be older
 }

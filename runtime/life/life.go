@@ -66,8 +66,8 @@ type Hold interface {
 	// Release lets go; one that a started process has been handed stays that
 	// process's. A second one changes nothing.
 	Release() error
-	// End is Release when the thread has ended. What runs before this one have left of
-	// their lives is forgotten.
+	// End is Release when the thread has ended. It forgets what runs before this one
+	// have left of their lives.
 	End() error
 }
 

@@ -17,8 +17,8 @@ var ErrNotRaised = errors.New("not raised")
 
 // Raise returns the limits of a thread under new values for some of them. None
 // may be lowered, nor, where most is not nil, pass it. The limit that was hit,
-// which over names, must come to more than was needed of it. What does not
-// hold is a *[ValueError], an *[UnknownError] or [ErrNotRaised].
+// which over names, must come to more than was needed of it. A breach
+// of this is a *[ValueError], an *[UnknownError] or [ErrNotRaised].
 func Raise(now thread.Limits, values item.LimitSet, most *thread.Limits, over *thread.LimitError) (thread.Limits, error) {
 	if err := check(values); err != nil {
 		return now, err

@@ -38,7 +38,7 @@ func (h *house) summaryFile(id thread.ID) string {
 }
 
 // TestApproval: a thread that is about to hand over says what that comes to, and does
-// as it is told. What was written for a handoff that does not take place is taken back.
+// as it is told. A summary that was written for a handoff that does not take place is taken back.
 func TestApproval(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -77,7 +77,7 @@ type call struct {
 	mu     sync.Mutex // of what follows, which another goroutine sets
 	sent   bool       // the whole request has left
 	sentAt time.Time
-	over   bool // what is told of the request now comes too late
+	over   bool // news of the request now comes too late
 }
 
 // leaves notes that the request has left, and lets tell put it on record, unless

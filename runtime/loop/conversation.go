@@ -13,7 +13,7 @@ import (
 type conversation struct {
 	messages []llm.Message
 	// known is what the provider counted for the last call and its answer; it is
-	// 0 before the first report. What came after that is counted in bytes, where
+	// 0 before the first report. All that came after that is counted in bytes, where
 	// no token may be missed, and in characters, where an estimate will do.
 	known    int64
 	newBytes int64
@@ -48,9 +48,9 @@ func (c *conversation) carriedUse(of llm.Model) int64 {
 }
 
 // most is how many tokens the next call can be given at most, of which newBytes are not
-// counted yet, with what is sent beside the conversation: each of those bytes is one. What
-// was counted of a conversation that was taken over has the system prompt and the tools of
-// then in it, and those of now come on top.
+// counted yet, with what is sent beside the conversation: each of those bytes is one. The
+// count of a conversation that was taken over has the system prompt and the tools of then
+// in it, and those of now come on top.
 func (c *conversation) most(newBytes int64) int64 {
 	most := thread.Sum(c.known, newBytes)
 	if c.carried == 0 {

@@ -16,7 +16,7 @@ const (
 	CrashDelivered thread.Crashpoint = "loop.delivered" // and the registry says that they were read
 
 	CrashAsk      thread.Crashpoint = "loop.ask"      // the call of the model is bounded, and about to be made
-	CrashLedger   thread.Crashpoint = "loop.ledger"   // what it cost is in the ledger
+	CrashLedger   thread.Crashpoint = "loop.ledger"   // its cost is in the ledger
 	CrashRegistry thread.Crashpoint = "loop.registry" // and in the registry
 	CrashAnswer   thread.Crashpoint = "loop.answer"   // the answer is on record
 

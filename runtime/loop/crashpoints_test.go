@@ -154,7 +154,7 @@ const (
 	approvalVariable = "LOOP_TEST_APPROVAL"
 )
 
-// TestDeath kills a thread's process at each step. What it leaves is settled as
+// TestDeath kills a thread's process at each step. The thread is settled as
 // recovery does it: in error, with what was spent on record, nothing reserved
 // and a transcript that verifies.
 func TestDeath(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // The messages to a model whose answer the output limit has cut off, which is no sign of
-// being done. What it only thought is not sent back, so there is nothing to continue.
+// being done. Mere thoughts are not sent back, so that there is nothing to continue.
 const (
 	cutOff  = "Your answer was cut off by the output limit. Continue exactly where it stopped, or act with a tool call."
 	cutMute = "Your thoughts used up the output limit, and you said nothing: your answer was cut off. Think less, then act with a tool call, or answer."

@@ -53,7 +53,7 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 		return nil, err
 	}
 	caller := r.caller(c)
-	caller.Secrets = r.secrets() // what comes back is masked, see [run.show]
+	caller.Secrets = r.secrets() // results are masked, see [run.show]
 	if entry.Kind == palette.KindPrimary {
 		t, known := r.Actions.Tool(caller, entry.ID)
 		if !known {

@@ -65,7 +65,7 @@ func (c *children) endsIn(result any) []thread.ID {
 }
 
 // tellEnds tells the model in a line each which of its children have ended, unless a
-// result has. What was told stands in the transcript, and is told to nobody again.
+// result has. An end that was told stands in the transcript, and nobody is told again.
 func (r reader) tellEnds(ctx context.Context) error {
 	waiting := r.children.list()
 	if len(waiting) == 0 || !r.Settings.Notes.Ends {

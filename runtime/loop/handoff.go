@@ -140,7 +140,7 @@ func (r *run) endFull(ctx context.Context, cause, why error) *ended {
 
 // prepare does what comes before a successor is made: hooks and summary. A
 // [*noHandoffError] says why the thread keeps its conversation; any other error is its
-// end. What was written is taken back with an error.
+// end. With an error it takes back what was written.
 func (h *handover) prepare(ctx context.Context) error {
 	if err := h.mayHandOff(); err != nil {
 		return err

@@ -262,7 +262,7 @@ func (r *run) afterStep(ctx context.Context, done *ended) *ended {
 	d, err := r.control(ctx, hook.EventAfterStep, nil)
 	switch {
 	case err != nil && done != nil && ctx.Err() != nil:
-		return done // what was done in time counts
+		return done // an end that came in time counts
 	case err != nil:
 	case d.Verdict == hook.Fail:
 		err = failed(d, nil)

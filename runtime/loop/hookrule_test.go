@@ -111,7 +111,7 @@ func TestDecisionsAboutTheModel(t *testing.T) {
 		"fail":            {script: once, verdict: "fail", params: ", error: 'ask Ada about ${error.provider}'", requests: 1, state: thread.Error, code: "provider_auth", says: "ask Ada about fake"},
 		"abort":           {script: once, verdict: "abort", requests: 1, state: thread.Cancelled, code: "cancelled", says: `by hook "h"`},
 		"escalate, go on": {script: once, verdict: "escalate", answer: thread.GoOn, requests: 2, state: thread.Completed},
-		"anew": { // what had failed before does not count any more
+		"anew": { // earlier failures do not count any more
 			script: "turns:\n  - {times: 4, error: {status: 529, type: overloaded_error, message: busy}}\n  - text: Done.\n",
 			when:   "{path: error.attempt, op: eq, value: 3}", verdict: "escalate", answer: thread.GoOn, requests: 5, state: thread.Completed,
 		},

@@ -320,7 +320,7 @@ func TestHookIntegrity(t *testing.T) {
 }
 
 // TestAfterComplete: the last hooks run when the end is known to everybody, and
-// change nothing of it. What they do is on record below the end.
+// change nothing of it. Their actions are on record below the end.
 func TestAfterComplete(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -26,7 +26,7 @@ func (r *run) check(ctx context.Context) (store.Budget, error) {
 		return store.Budget{}, err
 	}
 	used := r.cost
-	used.Spend = budget.Actual // what finished children spent counts too
+	used.Spend = budget.Actual // the spend of finished children counts too
 	limits := r.meta.Limits
 	limits.Spend = max(limits.Spend, budget.MaxSpend) // more, when a child of the one before has given back
 	if over := limit.Check(limits, used, r.clock.elapsed()); over != nil {
@@ -102,7 +102,7 @@ func chainUse(ctx context.Context, r *run, over *thread.LimitError) *thread.Chai
 // decides, else what the settings say. It reports whether the thread has gone on,
 // and how that ended.
 func (r *run) afterLimit(ctx context.Context, e ended, over *thread.LimitError) (ended, bool) {
-	if r.last { // what becomes of the thread has been decided
+	if r.last { // the fate of the thread has been decided
 		return e, false
 	}
 	d, err := r.ruleOnLimit(ctx, over)

@@ -33,8 +33,8 @@ func (r tenure) lost(ctx context.Context) error {
 	return nil
 }
 
-// leaveToOthers ends a run that has lost its thread: what runs below the thread, and what its
-// tools have started, is the other run's. What this one has spent is on no account, so the
+// leaveToOthers ends a run that has lost its thread: the other run has what runs below the
+// thread, and what its tools have started. The spend of this one is on no account, so the
 // log says it.
 func (r tenure) leaveToOthers(ctx context.Context, lost error, o thread.Outcome) (thread.Record, error) {
 	r.Log.Error().Err(lost).Str("status", string(o.State)).Int("lost_turns", r.cost.Turns).Str("lost_spend", r.cost.Spend.String()).

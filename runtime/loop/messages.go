@@ -175,7 +175,7 @@ func (r reader) endReading(ctx context.Context, whatever bool) (ended bool, err 
 }
 
 // end ends the reading of a thread whose outcome is decided, and warns of what it has not
-// read. What one that hands over has not read, its successor reads.
+// read. The successor of one that hands over reads what that has not read.
 func (r reader) end(ctx context.Context, o *thread.Outcome) {
 	if r.Recorded != nil || r.meta.Kind != thread.KindDirective || o.State == thread.Continued || r.Transcript.Decided() != nil {
 		return

@@ -145,7 +145,7 @@ func TestMessageBeforeTheEnd(t *testing.T) {
 }
 
 // TestInterrupt: a message breaks off what is on its way only when it asks for that, and
-// once. What the call has cost is paid for, calls that have not begun are not made.
+// once. The cost of the call is paid, and calls that have not begun are not made.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for when, c := range map[string]struct {
@@ -199,8 +199,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestNotesAreBounded: of notes a thread reads so many a turn, and so many bytes. What is
-// left is read in the next, and instructions are not held up by it.
+// TestNotesAreBounded: of notes a thread reads so many a turn, and so many bytes. The rest
+// is read in the next, and instructions are not held up by it.
 func TestNotesAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -98,7 +98,7 @@ func (p *purse) settle(ctx context.Context, most, cost thread.Micros) error {
 }
 
 // after holds money for the last hooks of a thread that has ended: it comes out of what
-// the thread had left, and counts at once with those above it. What it did not cost is
+// the thread had left, and counts at once with those above it. The unspent rest is
 // given back.
 func (p *purse) after(ctx context.Context, most thread.Micros) (func(thread.Micros) error, error) {
 	if err := p.Store.SpendAfter(ctx, p.ID, most, p.Now()); err != nil {

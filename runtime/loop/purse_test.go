@@ -100,8 +100,8 @@ func TestPurseLeftBehind(t *testing.T) {
 	}
 }
 
-// TestPurseAfterTheEnd: the last hooks buy out of what the thread had left. What it was
-// signed with stays, and what they bought counts with it in the ledger.
+// TestPurseAfterTheEnd: the last hooks buy out of what the thread had left. The spend
+// that it was signed with stays, and what they bought counts with it in the ledger.
 func TestPurseAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -65,7 +65,7 @@ func (r referee) result(ctx context.Context, c llm.Block) toolResult {
 		if failure == nil {
 			failure = faultOf(got.Text)
 		}
-		_, _ = r.afterFailure(ctx, c, failure) // what the hooks of today decide; the result stands
+		_, _ = r.afterFailure(ctx, c, failure) // the hooks of today decide; the result stands
 	}
 	return toolResult{text: got.Text, failed: got.IsError, images: got.Images, sum: got.Sum, sameAs: got.SameAs}
 }

@@ -53,7 +53,7 @@ func (r *run) withoutSecrets(o thread.Outcome) thread.Outcome {
 	}
 	plain, err := json.Marshal(o)
 	if err != nil {
-		return o // what cannot be written is refused where it is
+		return o // the writer refuses an outcome that cannot be written
 	}
 	var shown thread.Outcome
 	masked := r.Secrets.MaskJSON(plain)

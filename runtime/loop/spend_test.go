@@ -14,8 +14,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/longtest"
 )
 
-// biller is a provider with a tokeniser of its own: it bills at random, within what a request of that size can come to. What the conversation
-// contained in one call it still contains in the next.
+// biller is a provider with a tokeniser of its own: it bills at random, within what a request of
+// that size can come to. The conversation still contains in the next call what it contained in one.
 type biller struct {
 	mu      sync.Mutex
 	draw    *rand.Rand

@@ -27,7 +27,7 @@ func (b *Book) CarryTo(ctx context.Context, to *Book) (done Carried, err error) 
 	if to, err = to.made(); err != nil {
 		return done, err
 	}
-	slices.Reverse(keys) // what is listed last was stored first, and stays so
+	slices.Reverse(keys) // the last of the list was stored first, and stays so
 	for some := range slices.Chunk(keys, pageSize) {
 		if err := b.carry(ctx, to, some); err != nil {
 			return done, err

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Forget implements [memory.Memory]. What others have said too stays, as theirs; a person
-// takes away all of it.
+// Forget implements [memory.Memory]. An entry that others have said too stays, as theirs;
+// a person takes all of it away.
 func (b *Book) Forget(ctx context.Context, by memory.Writer, key string) (memory.Forgotten, error) {
 	if b.Seal == nil {
 		return memory.Forgotten{}, noEntry(key)
@@ -88,8 +88,8 @@ func (b *Book) withdraw(ctx context.Context, k kept, gone func(memory.Origin) bo
 	return memory.Forgotten{Key: k.Key, Others: len(left)}, b.deleteSaid(ctx, stale)
 }
 
-// remove takes an entry away. What it superseded stands again, or is superseded by what
-// superseded it.
+// remove takes an entry away. Those that it superseded stand again, or are superseded
+// by the one that superseded it.
 func (b *Book) remove(ctx context.Context, k kept) (memory.Forgotten, error) {
 	out := memory.Forgotten{Key: k.Key}
 	before, err := b.among(ctx, k.Supersedes)
@@ -187,7 +187,7 @@ func (b *Book) saidIn(ctx context.Context, ids []thread.ID) (keys []string, err 
 	return slices.Compact(keys), nil
 }
 
-// ForgetThread takes away what a thread said that was deleted. What others said too stays.
+// ForgetThread takes away what a deleted thread said. Entries that others said too stay.
 // It can be repeated.
 func (b *Book) ForgetThread(ctx context.Context, id thread.ID) error {
 	keys, err := b.saidIn(ctx, []thread.ID{id})

@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 
 	disk.Fill()
 	var full error
-	for range 200 { // what the last page of the file has room for may still be written
+	for range 200 { // the last page of the file may have room for more writes
 		if full = s.fill(); full != nil {
 			break
 		}

@@ -79,7 +79,7 @@ type FileError struct {
 
 func (e *FileError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// ParseMarkdown reads entries: each begins with "## kind: title". What stands before the
+// ParseMarkdown reads entries: each begins with "## kind: title". Text before the
 // first is passed over. The error is a *FileError.
 func ParseMarkdown(data []byte) ([]Parsed, error) {
 	if len(data) > MaxFile {

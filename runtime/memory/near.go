@@ -16,7 +16,7 @@ const (
 )
 
 // sameSaying reports whether two entries say the same in the same words, whatever their
-// kinds. What is folded is lost but for the answer, so that any other word, sign, order or
+// kinds. A folded entry is lost but for the answer, so that any other word, sign, order or
 // title keeps entries apart: no measure of likeness tells "allowed" from "forbidden".
 func sameSaying(a, b memory.Entry) bool {
 	return slices.Equal(saying(a.Title), saying(b.Title)) && slices.Equal(saying(a.Text), saying(b.Text))

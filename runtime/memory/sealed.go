@@ -13,7 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
 
-// Namespaces of the index. What begins with "rye." is written by this package alone.
+// Namespaces of the index. This package alone writes those that begin with "rye.".
 const (
 	Namespace = "rye.memory"
 	// SaidSpace has a row for each thread but the writer that said what an entry says, so

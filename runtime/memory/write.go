@@ -144,7 +144,7 @@ func supersededBy(old []kept, key string) []kept {
 }
 
 // alike are the entries, history too, whose keys are made of the same words as that of a new
-// one, and the key that is free for it. What nobody vouches for makes room.
+// one, and the key that is free for it. An entry that nobody vouches for makes room.
 func (b *Book) alike(ctx context.Context, e kept) (all []kept, free string, err error) {
 	for {
 		free = keyOf(e.place, e.Kind, e.Title, e.Text, len(all))
@@ -253,7 +253,7 @@ func (b *Book) sameAs(ctx context.Context, e kept, alike, but []kept) (same, nea
 		if !k.Current() || slices.ContainsFunc(but, func(o kept) bool { return o.Key == k.Key }) {
 			continue
 		}
-		if k.Kind == memory.Result || e.Kind == memory.Result { // what was returned is the same to the letter, or another
+		if k.Kind == memory.Result || e.Kind == memory.Result { // a result is the same to the letter, or another
 			if sameLetters(k.Entry, e.Entry) {
 				return &k, nil, nil
 			}

@@ -16,7 +16,7 @@ import (
 const charsPerToken = 4
 
 // Cost is what the first request of a thread costs in tokens, estimated: four
-// characters are one. What hooks add is not in it.
+// characters are one. Text that hooks add is not in it.
 type Cost struct {
 	Tokens  int64 `json:"tokens" jsonschema:"all of it, estimated; hooks may add to it"`
 	System  int64 `json:"system_prompt"`

@@ -23,7 +23,7 @@ func (r *Registry) Loaded(ctx context.Context, p config.Provider) map[string]int
 		} `json:"models"`
 	}
 	probe(ctx, r.BaseURL(p), "../api/ps", func(body io.Reader) {
-		_ = json.NewDecoder(io.LimitReader(body, maxLoaded)).Decode(&list) // what cannot be read tells nothing
+		_ = json.NewDecoder(io.LimitReader(body, maxLoaded)).Decode(&list) // an answer that cannot be read tells nothing
 	})
 	loaded := map[string]int{}
 	for _, m := range list.Models {

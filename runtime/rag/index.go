@@ -125,7 +125,7 @@ func (x *Index) open(ctx context.Context, toWrite bool) (*database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the index: %w", err)
 	}
-	_, _ = x.salvageAll(ctx) // what a process that died has begun; in vain it is tried the next time
+	_, _ = x.salvageAll(ctx) // goes on with the work of a process that died; a failure is tried again the next time
 	return x.db, nil
 }
 

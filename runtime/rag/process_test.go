@@ -189,8 +189,8 @@ func playCrash(path, step, times string) error {
 	return errors.Join(writeAll(context.Background(), x), x.Close())
 }
 
-// A process is killed between every two steps of writing files of codes. What it has stored
-// is found, by the same answers as ever, and the next one makes the files that are missing.
+// A process is killed between every two steps of writing files of codes. The entries that it
+// has stored are found, by the same answers as ever, and the next one makes the missing files.
 func TestCrashWalk(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -219,7 +219,7 @@ func crashAt(t *testing.T, step string, times int) {
 		t.Fatalf("the process was not killed: %v", err)
 	}
 	opts := rag.At(path, mark).WithTests(smallest, nil)
-	opts.Now = func() time.Time { return time.Now().Add(2 * time.Hour) } // what was left is old by then
+	opts.Now = func() time.Time { return time.Now().Add(2 * time.Hour) } // the remains are old by then
 	opts.Damaged = func(d rag.Damage) { t.Errorf("damaged: %+v", d) }
 	x := openWith(t, opts)
 	m := &reference{}

@@ -102,7 +102,7 @@ func (w *writer) salvage(row Row, done *Damage) error {
 	accepted, err := check(row)
 	if err != nil {
 		done.Lost++
-		return nil //nolint:nilerr // what was read is not what was stored
+		return nil //nolint:nilerr // the row that was read is not the one that was stored
 	}
 	var taken bool
 	err = w.tx.QueryRowContext(w.ctx, `SELECT EXISTS (SELECT 1 FROM entries WHERE project = ? AND key = ?

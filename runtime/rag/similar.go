@@ -175,7 +175,7 @@ func (s search) exactly(part string, arg any, f func(c *candidate)) error {
 		if err := vector.Decode(stored, encoded); err != nil {
 			return err
 		}
-		if c.cosine = vector.Cosine(s.Vector, stored); !math.IsNaN(c.cosine) { // what was stored is a number
+		if c.cosine = vector.Cosine(s.Vector, stored); !math.IsNaN(c.cosine) { // the stored vector gives a number
 			f(c)
 		}
 		return nil

@@ -19,7 +19,7 @@ type Redactor struct {
 type Path struct{ Folder, As string }
 
 // Text is a text without secrets and with short paths, and how many secrets were taken
-// out of it. It is whatever it was: JSON stays JSON. What is no text has only known
+// out of it. It keeps its format: JSON stays JSON. Data that is no text has only known
 // secrets taken out.
 func (r Redactor) Text(data []byte) (clean []byte, taken int) {
 	masked := r.Secrets.MaskBytes(data)

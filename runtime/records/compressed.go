@@ -21,7 +21,7 @@ import (
 const (
 	frameBytes      = 256 << 10 // of content in each frame but the last
 	maxFrameBytes   = frameBytes + 4<<10
-	maxContentBytes = 512 << 20 // what is longer is not compressed
+	maxContentBytes = 512 << 20 // longer contents are not compressed
 
 	skippableMagic = 0x184D2A5E
 	seekableMagic  = 0x8F92EAB1

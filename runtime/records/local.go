@@ -123,7 +123,7 @@ func (t *local) RemoveLeftover() (bool, error) {
 			return false, nil
 		}
 	}
-	for _, path := range locks { // whoever begins there now has one, and keeps it
+	for _, path := range locks { // a process that begins there now has one, and keeps it
 		if err := process.RemoveLock(path); errors.Is(err, process.ErrLocked) {
 			return false, nil
 		} else if err != nil {

@@ -29,9 +29,9 @@ type Options struct {
 const (
 	CrashDescribed thread.Crashpoint = "records.described" // a document is on the server, not in the folder
 	CrashTaken     thread.Crashpoint = "records.taken"     // this process is the transcript's writer
-	CrashSynced    thread.Crashpoint = "records.synced"    // what is new is on this disk alone
+	CrashSynced    thread.Crashpoint = "records.synced"    // the new part is on this disk alone
 	CrashContents  thread.Crashpoint = "records.contents"  // the server has the artifacts' contents, which nothing names
-	CrashShipped   thread.Crashpoint = "records.shipped"   // the server has what is new
+	CrashShipped   thread.Crashpoint = "records.shipped"   // the server has the new part
 	CrashCopied    thread.Crashpoint = "records.copied"    // the folder has what the server has; no note says so
 )
 

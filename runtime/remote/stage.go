@@ -40,7 +40,7 @@ func (s *stage) Move(id thread.ID) error {
 	} else if begun {
 		return fmt.Errorf("%s: %w", id, fs.ErrExist)
 	}
-	if err := to.Whole().Remove(); err != nil { // what lies here is a copy of nothing
+	if err := to.Whole().Remove(); err != nil { // the record here is a copy of nothing
 		return err
 	}
 	if err := move(s.Of(id), to); err != nil {

@@ -158,7 +158,7 @@ func (w words) take(token string) (records.Appender, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if !exists { // what lies here is of a thread that was deleted elsewhere
+	if !exists { // the copy here is of a thread that was deleted elsewhere
 		if err := errors.Join(gone(os.Remove(w.copy.path(plainName))), gone(os.Remove(w.copy.path(packedName)))); err != nil {
 			return nil, err
 		}

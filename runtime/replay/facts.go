@@ -141,8 +141,8 @@ func (f *facts) shown(images []llm.Image) []llm.Image {
 	return found
 }
 
-// Action implements [loop.Recorded]. What a hook calls after a context event has no
-// effect on the thread but whether it failed.
+// Action implements [loop.Recorded]. An action that a hook calls after a context
+// event has no effect on the thread but whether it failed.
 func (f *facts) Action(c hook.Call) (hook.Result, error) {
 	gave, known := taken(&f.injected, func(p transcript.ContextInjected) bool {
 		return p.HookID == c.Hook.ID && p.ItemID == c.Action.ItemID

@@ -145,7 +145,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	w.held = append(w.held, p...)
 	// A value that is broken into lines is longer than its form.
 	hold := 2 * w.vault.reach
-	if len(w.held) < hold+max(batch, hold) { // what is held back is looked at again
+	if len(w.held) < hold+max(batch, hold) { // held bytes are looked at again
 		return len(p), nil
 	}
 	return len(p), w.pass(len(w.held) - hold)

@@ -60,7 +60,7 @@ func (l Layouts) Materialize(ctx context.Context, from Blobs, name Hash, m *Mani
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // all writes are synced by then
 	switch info, err := root.Lstat(string(name)); {
 	case err == nil && info.IsDir():
 		now := l.Now()

@@ -75,7 +75,7 @@ func (l Local) within(do func(*os.Root) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // all writes are synced by then
 	return do(root)
 }
 
@@ -129,7 +129,7 @@ func (l Local) Put(ctx context.Context, hash Hash, size int64, content io.Reader
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // the file is synced by then
 	return l.write(root, blobFile(hash), Verified(content, hash, size))
 }
 
@@ -316,7 +316,7 @@ func (l Local) Name(ctx context.Context, of thread.ID, snapshot Hash) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // the file is synced by then
 	return l.write(root, nameFile(of), strings.NewReader(string(snapshot)+" "+string(of)+"\n"))
 }
 

@@ -11,7 +11,7 @@ import (
 type Costs interface {
 	// Costs sums up the threads that were created in a range of time, in the order of
 	// slots and then of keys. Each counts in the slot in which it was created, with what it
-	// has used itself by now, under the model that its row names. What was deleted counts
+	// has used itself by now, under the model that its row names. Deleted threads count
 	// too: at noon, UTC, of the day of its creation, see [CostSum.Gone]. Sets do not count,
 	// their entries do. The cost of it grows with the threads of the range.
 	Costs(ctx context.Context, q CostQuery) ([]CostSum, error)

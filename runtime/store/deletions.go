@@ -16,7 +16,7 @@ import (
 //
 // A deletion is remembered for as long as something may still name the thread (the newest
 // 10 000): it is told from what there never was (*thread.DeletedError), and its id is
-// not given out again. What it has spent stays in every sum.
+// not given out again. The thread's spend stays in every sum.
 type Deletions interface {
 	// Trees returns each of some threads with everything below it, by its id; see
 	// [Registry.Descendants]. Outcomes are left out. One without a row is left out.
@@ -32,8 +32,8 @@ type Deletions interface {
 	Delete(ctx context.Context, sets [][]thread.ID, at time.Time) (refused []error, err error)
 	// Deletions lists what was deleted, in the order of that.
 	Deletions(ctx context.Context, f DeletionFilter) ([]Deletion, error)
-	// ForgetBudgets takes budgets out of the ledger. What they have come to stays with
-	// the nearest thread above that is still there. One that is not settled is
+	// ForgetBudgets takes budgets out of the ledger. The nearest thread above that is
+	// still there keeps what they have come to. One that is not settled is
 	// settled first.
 	ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error
 	// EndDeletions records that nothing is left of threads.

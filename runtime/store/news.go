@@ -50,7 +50,7 @@ type Notices interface {
 // NoticeQuery says which notices are asked for.
 type NoticeQuery struct {
 	After    int64             // their place is behind this one
-	Since    time.Time         // what came to pass before is none
+	Since    time.Time         // earlier events are none
 	Kinds    []thread.NewsKind // empty: none
 	Children bool              // of threads below others too
 	Most     int

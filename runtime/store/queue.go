@@ -25,8 +25,8 @@ type Queue interface {
 	// of these could become one more such parent before a child runs.
 	Next(ctx context.Context, slots int, behind QueuePlace) (thread.Record, QueuePlace, error)
 	// Admit gives a thread a slot and another run, if it is still in the queue and fewer
-	// than slots are occupied; else admitted is false. What a runner needs outside the
-	// store is the caller's by then. See [Admit].
+	// than slots are occupied; else admitted is false. By then the caller has what a
+	// runner needs outside the store. See [Admit].
 	Admit(ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run) (rec thread.Record, admitted bool, err error)
 	// Occupants returns the threads that occupy a slot, in no particular order.
 	Occupants(ctx context.Context) ([]thread.Record, error)

@@ -71,7 +71,7 @@ type Runner interface {
 	// pledge ends with it, whatever the total.
 	Report(ctx context.Context, ownTotal thread.Micros, at time.Time) error
 	// Settle ends a thread's budget: adds its actual to the parent's exactly once
-	// and frees its reservation. What its active children still hold stays
+	// and frees its reservation. The money that its active children still hold stays
 	// reserved, at the thread and at its parent; when such a child settles later,
 	// its actual is added to, and its reservation freed at, the settled thread and
 	// every ancestor that counts on it. So when all have ended, the actual of a

@@ -21,17 +21,17 @@ import (
 // Registry keeps the rows of threads.
 type Registry interface {
 	// Candidate returns the id that a thread would have now: n.ID when that is set, else
-	// the first of n.Directive and n.Now behind n.Ordinal that no row has. What would be
-	// refused is refused, so that nothing is claimed for it; Register decides. See
-	// [Register].
+	// the first of n.Directive and n.Now behind n.Ordinal that no row has. It refuses a
+	// thread that would be refused, so that nothing is claimed for it; Register decides.
+	// See [Register].
 	Candidate(ctx context.Context, n NewThread) (Candidate, error)
-	// Register inserts a thread in state created under n.ID, or returns ErrTaken. What
-	// belongs to the id outside the store is the caller's by then, its life above all. In the same transaction it counts the spawn against the
-	// parent, which must be running and not asked to stop (ErrParentGone) and
-	// below its limit (*SpawnsError). With n.ParentEnded the parent must have ended
-	// instead, and nobody above it may have been asked to stop either. With a RequestKey
-	// that already names a thread, that thread is returned with created=false and nothing
-	// changes.
+	// Register inserts a thread in state created under n.ID, or returns ErrTaken. By
+	// then the caller has what belongs to the id outside the store, its life above all.
+	// In the same transaction it counts the spawn against the parent, which must be
+	// running and not asked to stop (ErrParentGone) and below its limit (*SpawnsError).
+	// With n.ParentEnded the parent must have ended instead, and nobody above it may have
+	// been asked to stop either. With a RequestKey that already names a thread, that
+	// thread is returned with created=false and nothing changes.
 	//
 	// With n.ContinuationOf the thread is to continue another, which must have ended
 	// (*PredecessorError) and be continued by nobody (*LinkedError). With n.Handoff

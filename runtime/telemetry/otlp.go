@@ -97,7 +97,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// attributes collects those of a span. What is empty is left out.
+// attributes collects those of a span. Empty ones are left out.
 type attributes []Attribute
 
 func (a *attributes) text(key, value string) {

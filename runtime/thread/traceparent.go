@@ -18,8 +18,8 @@ const (
 	spanDigits     = 16
 )
 
-// ParseTraceparent reads a traceparent. What is not well-formed is as good as none. That
-// of a later version may go on behind the flags.
+// ParseTraceparent reads a traceparent. One that is not well-formed is as good as none.
+// One of a later version may go on behind the flags.
 func ParseTraceparent(text string) (p Traceparent, ok bool) {
 	if len(text) < traceparentLen || len(text) > traceparentLen && (text[:2] == "00" || text[traceparentLen] != '-') {
 		return p, false

@@ -15,7 +15,7 @@ const maxShared = 8 << 20
 
 // Shared is a log file that several processes may append to. When it has grown too long
 // one of them gives it another name, with the ending .1, in the place of the one before;
-// the others notice with their next line. What is no regular file is only written to.
+// the others notice with their next line. One that is no regular file is only written to.
 type Shared struct {
 	path string
 	most int64

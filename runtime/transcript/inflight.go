@@ -53,7 +53,7 @@ func (o *InFlight) after(e thread.Event) *InFlight {
 		}
 	case thread.EventErrorClassified:
 		if failed, err := Decode[ErrorClassified](e); err != nil || failed.Category == TornCategory {
-			return o // what opened the file again said so
+			return o // recorded when the file was opened again
 		}
 		return nil
 	case thread.EventCognitionOut, thread.EventMessage: // which breaks a call off, or comes between two

@@ -86,8 +86,8 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 		if !ok {
 			t.Fatalf("byte %d ^ %#x: %v", i, flip, err)
 		}
-		// Turns 1 and 2 end with the lines of their checkpoints. What a checkpoint
-		// says is vouched for by the next one, so that a change of it may show there.
+		// Turns 1 and 2 end with the lines of their checkpoints. The next one
+		// vouches for what a checkpoint says, so that a change of it may show there.
 		turn := 1 + countUpTo(ends, int64(i))
 		inCheckpoint := strings.Contains(lineAt(whole, i), `"checkpoint"`)
 		if tampered.Turn != turn && (!inCheckpoint || tampered.Turn != turn+1) {

@@ -120,8 +120,8 @@ func below(folder, path string) (rel string, is bool) {
 func (n *state) clean() bool { return len(n.changes) == 0 && len(n.outside) == 0 && !n.holdsMore() }
 
 // holdsMore reports whether there are files that are no changes, and would be lost with the
-// workspace. What is in a folder that git ignores as a whole (dependencies, what was built)
-// is made again, and keeps no workspace.
+// workspace. Files in a folder that git ignores as a whole (dependencies, what was built)
+// are made again, and keep no workspace.
 func (n *state) holdsMore() bool { return len(n.left)+len(n.ignored) > 0 }
 
 // leftOutByGit are the first of what git ignores.

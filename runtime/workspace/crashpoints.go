@@ -18,7 +18,7 @@ const (
 	CrashReceiveParts    thread.Crashpoint = "receive.parts"    // the folders are there
 	CrashReceiveUnpacked thread.Crashpoint = "receive.unpacked" // the objects are there
 	CrashReceiveFiles    thread.Crashpoint = "receive.files"    // the files are written; nothing says what they are
-	CrashPackResult      thread.Crashpoint = "pack.result"      // what was left is packed; the workspace does not say so
+	CrashPackResult      thread.Crashpoint = "pack.result"      // the files are packed; the workspace does not say so
 )
 
 // The crash points of applying one, in order.

@@ -37,7 +37,7 @@ exec %[3]q "$@"
 }
 
 // TestKilledInGit kills a process in each command of git that making a workspace, looking
-// at it, and applying it runs. What comes next does what it would have done.
+// at it, and applying it runs. The next operation does what it would have done.
 func TestKilledInGit(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

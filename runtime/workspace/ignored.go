@@ -11,7 +11,7 @@ import (
 // asideFolder has the files that git ignores while the others of a workspace are made again.
 const asideFolder = "ignored"
 
-// setAside moves files of the tree out of it. What a crash has left there stays.
+// setAside moves files of the tree out of it. Files that a crash has left there stay.
 func (s *space) setAside(files []string) error {
 	return s.inside(func(root *os.Root) error {
 		for _, name := range files {

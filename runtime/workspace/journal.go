@@ -61,7 +61,7 @@ func (t *target) perform(steps []step, of *space, base string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what is written is synced
+	defer func() { _ = root.Close() }() // all writes are synced
 	p := &performing{target: t, root: root, journal: journal{Target: t.dir, Workspace: of.is.Name, Base: base, At: t.Now().UTC(), Phase: phaseDrafting}}
 	if err := p.intend(steps); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (t *target) goOn() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.root.Close() }() // what is written is synced
+	defer func() { _ = p.root.Close() }() // all writes are synced
 	switch p.Phase {
 	case phasePlaced:
 		return p.end()

@@ -41,8 +41,8 @@ func (s *space) dropUnused() (bool, error) {
 // trash begins the name of what is being removed.
 const trash = ".gone-"
 
-// drop removes a workspace with everything in it. The caller holds the lock. What a crash
-// leaves is removed by a sweep.
+// drop removes a workspace with everything in it. The caller holds the lock. A sweep
+// removes what a crash leaves.
 func (s *space) drop() error {
 	// The workspace can be made, and removed, again meanwhile: the lock goes with it.
 	moved := filepath.Join(filepath.Dir(s.dir), trash+s.is.Name+"-"+string(thread.NewRun()))
@@ -161,7 +161,7 @@ func (l *Local) Kept() (Kept, error) {
 				return fs.SkipAll
 			}
 			if err != nil || !d.Type().IsRegular() {
-				return nil //nolint:nilerr // what cannot be seen is not counted
+				return nil //nolint:nilerr // a file that cannot be seen is not counted
 			}
 			if info, err := d.Info(); err == nil {
 				k.Bytes += info.Size()

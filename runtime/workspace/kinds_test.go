@@ -185,7 +185,7 @@ func TestOddFiles(t *testing.T) {
 		t.Errorf("%q", now)
 	}
 	if err := os.Chmod(filepath.Join(h.Project, odd), 0); err != nil || os.Geteuid() == 0 {
-		return // whoever may read everything sees no error
+		return // a user who may read everything sees no error
 	}
 	_, _, _, err = h.Enter(t.Context(), thread.Workspace{Type: "worktree", Name: thread.NewWorkspaceName()})
 	if err == nil || !strings.Contains(err.Error(), "Permission denied") || errors.Is(err, fs.ErrNotExist) {

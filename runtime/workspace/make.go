@@ -92,8 +92,8 @@ type source struct {
 	base string              // what changes are counted from; empty: what it begins with
 }
 
-// make makes the files of a workspace. The caller holds its lock. What a crash has left
-// is made again.
+// make makes the files of a workspace. The caller holds its lock. Files that
+// a crash has left are made again.
 func (s *space) make(ctx context.Context, before about) (about, error) {
 	if err := s.clear(); err != nil {
 		return before, err

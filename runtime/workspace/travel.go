@@ -14,7 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 )
 
-// Pack implements [Workspaces]. What it needs of the workspace's folder is removed again.
+// Pack implements [Workspaces]. It removes again what it needs of the workspace's folder.
 func (l *Local) Pack(ctx context.Context, w thread.Workspace) (thread.Workspace, []byte, error) {
 	if !l.travels() || w.Baseline != "" {
 		return w, nil, nil

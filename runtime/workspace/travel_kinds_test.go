@@ -59,8 +59,8 @@ func TestTravelShallow(t *testing.T) {
 	}
 }
 
-// TestTravelTooLarge: what is too large is refused, each way, and what to do is told. What a
-// thread has left stays where it is.
+// TestTravelTooLarge: what is too large is refused, each way, and what to do is told. The
+// files that a thread has left stay where they are.
 func TestTravelTooLarge(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

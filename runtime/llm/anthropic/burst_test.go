@@ -8,8 +8,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
 )
 
-// TestBurst takes an answer in 40 000 small pieces. What that allocates follows its
-// length, and not the square of it. It is not parallel: it counts what is allocated.
+// TestBurst takes an answer in 40 000 small pieces. The memory that is allocated follows
+// its length, and not the square of it. The test is not parallel: it counts what is allocated.
 func TestBurst(t *testing.T) { //nolint:paralleltest // see above
 	const pieces, piece = 40_000, "word "
 	a := answer{sink: func(llm.Delta) {}}

@@ -31,7 +31,7 @@ turns:
 	req.CacheKey = "chain"
 	for turn := range 4 {
 		resp, _ := b.stream(t, req)
-		req.MaxTokens-- // what is left of a budget goes down
+		req.MaxTokens-- // the rest of a budget goes down
 		if turn < 3 {
 			req.Messages = append(slices.Clone(req.Messages), llm.Message{Role: llm.Assistant, Blocks: resp.Blocks},
 				results(resp, fmt.Sprintf("seen %d", turn), "bad"))

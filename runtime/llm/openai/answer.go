@@ -71,7 +71,7 @@ func usageOf(raw json.RawMessage) llm.Usage {
 // sense, nothing was reported.
 func (u usage) neutral() llm.Usage {
 	var details usageDetails
-	_ = json.Unmarshal(u.Details, &details) // what does not fit is not given
+	_ = json.Unmarshal(u.Details, &details) // details that do not fit are not given
 	reported := true
 	count := func(raw json.RawMessage) int64 {
 		n, _, ok := wire.Count(string(raw))

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
-// responseEvent is one event of an answer. What only some kinds of event have is read
-// when the kind is known: new kinds come without notice.
+// responseEvent is one event of an answer. Fields that only some kinds of event have
+// are read when the kind is known: new kinds come without notice.
 type responseEvent struct {
 	Type         string          `json:"type"`
 	Error        json.RawMessage `json:"error"`

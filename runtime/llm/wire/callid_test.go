@@ -128,7 +128,7 @@ func TestCallIDs(t *testing.T) {
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
-		for n := range c.messages { // what was sent is sent alike again, by who had sent it and by another
+		for n := range c.messages { // messages are sent alike again, by their sender and by another
 			h := new(History)
 			had := idsOf(t, h, c.messages[:n], legal)
 			if again := idsOf(t, h, c.messages, legal); !slices.Equal(had, got[:len(had)]) || !slices.Equal(again, got) {

@@ -10,7 +10,7 @@ const (
 	// each of its bytes.
 	maxEventBytes = 32 << 20
 	// maxEventValues bounds the values of one event. Decoded, each can take kilobytes;
-	// what models say is few values, and arguments of calls come as text.
+	// models answer in few values, and arguments of calls come as text.
 	maxEventValues = 50_000
 )
 

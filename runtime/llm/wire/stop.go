@@ -7,7 +7,7 @@ import (
 )
 
 // Stop is the meaning of a vendor's word for why a model stopped, and the word itself
-// where the meaning says less. What stands behind a colon is a detail: Google's endpoint
+// where the meaning says less. Text behind a colon is a detail: Google's endpoint
 // for Chat Completions says "content_filter: RECITATION". That a model calls tools is an
 // end like others here: some vendors have no word for it.
 func Stop(word string) (reason llm.StopReason, said string) {

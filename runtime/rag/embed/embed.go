@@ -61,7 +61,7 @@ type Deps struct {
 	Pause     func(context.Context, time.Duration) error // between two attempts
 }
 
-// Source opens endpoints. What it learns of them is kept for the life of the process:
+// Source opens endpoints. It keeps what it learns of them for the life of the process:
 // whether Ollama is there, and how long the vectors of a model are.
 type Source struct {
 	deps   Deps

@@ -13,7 +13,7 @@ import (
 
 const (
 	// bytesPerToken is how many bytes of a text are taken for a token. English has four;
-	// what it is too much for the endpoint refuses, and gets less of.
+	// an endpoint refuses a text that this is too much for, and gets less of it.
 	bytesPerToken = 3
 	// window is how many tokens of a text a model takes of which that is not known.
 	window = 8192

@@ -98,7 +98,7 @@ func show(b *testing.B, m measure, set string, by rag.Method, goal float64) {
 	names := map[rag.Method]string{rag.ByText: "words alone", rag.ByVectors: "vectors alone", rag.ByBoth: "both fused"}
 	b.Run(m.what+", "+set+"/"+names[by]+"/stand-in for a model", func(b *testing.B) {
 		for b.Loop() {
-			continue // what is measured took place before, once
+			continue // the measuring took place before, once
 		}
 		b.ReportMetric(m.value, m.unit)
 		b.ReportMetric(goal, m.unit+"-goal")

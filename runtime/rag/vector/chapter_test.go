@@ -119,7 +119,7 @@ func TestTooManyRecords(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any bytes, with a checksum that is right. What is accepted can be searched.
+// FuzzParse reads any bytes, with a checksum that is right. An accepted file can be searched.
 func FuzzParse(f *testing.F) {
 	name, records, built := sample(f, 5, 3)
 	f.Add(built)
@@ -180,7 +180,7 @@ func TestDir(t *testing.T) {
 }
 
 // Nothing but a file of codes is opened: a folder, a link, one that is too large.
-func TestDirOfOthers(t *testing.T) { // what others allocate would be counted
+func TestDirOfOthers(t *testing.T) { // allocations of others would be counted
 	name, _, built := sample(t, 5, 3)
 	for what, put := range map[string]func(path string) error{
 		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },

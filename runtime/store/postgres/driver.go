@@ -163,7 +163,7 @@ func (t tx) Commit() error {
 	}
 	tag, err := t.exec("COMMIT" + t.behind + flushed)
 	var pg *pgconn.PgError
-	if tag == "COMMIT" && t.behind != "" && errors.As(err, &pg) && pg.Severity == "ERROR" { // what failed stands behind it
+	if tag == "COMMIT" && t.behind != "" && errors.As(err, &pg) && pg.Severity == "ERROR" { // the statement that failed stands behind it
 		_, err = t.exec("ROLLBACK" + flushed)
 	}
 	switch {

@@ -346,7 +346,7 @@ func TestUnknownOutcomeOfRun(t *testing.T) {
 		t.Errorf("another process claims it: %v", err)
 	}
 	p.next.Store(int32(afterAnswered))
-	if _, err := by.Apply(f.ctx, end); err != nil && !errors.Is(err, thread.ErrSettled) { // who ends threads reads the row then
+	if _, err := by.Apply(f.ctx, end); err != nil && !errors.Is(err, thread.ErrSettled) { // callers that end threads read the row then
 		t.Error(err)
 	}
 	if now, err := f.store.Get(f.ctx, id); err != nil || now.Status != thread.Completed {

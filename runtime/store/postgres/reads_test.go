@@ -27,7 +27,7 @@ func withThreads(t *testing.T) *postgres.Store {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	s := open(t, server, "p")
-	if _, err := s.Pool().Exec(t.Context(), "ALTER TABLE threads DISABLE TRIGGER USER"); err != nil { // what they count is not looked at
+	if _, err := s.Pool().Exec(t.Context(), "ALTER TABLE threads DISABLE TRIGGER USER"); err != nil { // their counts are not looked at
 		t.Fatal(err)
 	}
 	for _, statement := range []string{

@@ -32,7 +32,7 @@ func sameAfterFill(ctx context.Context, t *testing.T, from *Store, empty string)
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	for range 2 { // what was done is done again
+	for range 2 { // everything is done twice
 		if err := to.Fill(ctx, from); err != nil {
 			return err
 		}

@@ -138,7 +138,7 @@ func (f *former) rewrite(columns map[string][]string) {
 	}
 }
 
-// upgrade opens the store beside the older process. What was there stays as it was,
+// upgrade opens the store beside the older process. All that was there stays as it was,
 // in the order it was, and the older process reads and writes as before.
 func (f *former) upgrade() *Store {
 	f.Helper()

@@ -18,9 +18,9 @@ type costs struct {
 	dialect  Dialect
 }
 
-// costsSQL reads threads through threads_created where the range has a beginning. What
-// was deleted before gone_costs was made, or was in a database that is lost, is
-// what days knows beyond it. KEY is the column that threads are told apart by, IMPORTED the
+// costsSQL reads threads through threads_created where the range has a beginning.
+// Beyond it, days knows what was deleted before gone_costs was made, or was in a
+// database that is lost. KEY is the column that threads are told apart by, IMPORTED the
 // condition that a thread was paid for elsewhere, ?1 the length of a slot, ?2 and ?3 the
 // range; all in milliseconds.
 const costsSQL = `SELECT slot, k, gone, unknown, sum(threads), sum(errors), sum(cancelled), total(turns), total(input), total(output),

@@ -191,7 +191,7 @@ func endReadingFenced(h *harness) {
 	}
 	_, err := h.Replace(h.ctx, id, "before", "after")
 	h.noError(err)
-	h.post(h.message("m", id)) // whoever replaced it reads
+	h.post(h.message("m", id)) // the run that replaced it reads
 	if _, err := h.EndReading(h.ctx, id, "before", true, h.now); !errors.Is(err, store.ErrFenced) {
 		h.Errorf("a run that was replaced ends reading: %v", err)
 	}
@@ -299,7 +299,7 @@ func notesBounded(h *harness) {
 	}
 	var over *store.NotesError
 	h.noError(write("12345"))
-	h.noError(h.Deliver(h.ctx, reader, h.get(reader).Run, []string{"1"}, h.now)) // what is read counts all the same
+	h.noError(h.Deliver(h.ctx, reader, h.get(reader).Run, []string{"1"}, h.now)) // notes that are read count all the same
 	if err := write("1234567890123456"); !errors.As(err, &over) || over.Sender != sender || over.NoteBound != bound {
 		h.Errorf("16 bytes more: %v", err)
 	}

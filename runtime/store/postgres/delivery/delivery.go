@@ -125,7 +125,7 @@ func Start(ctx context.Context, o Options) (*Delivery, error) {
 	client, err := river.NewClient(riverpgxv5.New(o.Pool), &river.Config{
 		Schema: schema, Queues: queues, Workers: d.workers(o, byQueue), FetchCooldown: cooldown, FetchPollInterval: poll,
 		CompletedJobRetentionPeriod: kept, DiscardedJobRetentionPeriod: kept, CancelledJobRetentionPeriod: kept,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // what fails is logged by what a job does
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // the work of a job logs its failures
 		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(Every), func() (river.JobArgs, *river.InsertOpts) {
 			return fleetArgs{}, &river.InsertOpts{Queue: fleetQueue, MaxAttempts: 1}
 		}, &river.PeriodicJobOpts{RunOnStart: true})},

@@ -100,7 +100,7 @@ func history(t *testing.T, by func(s *postgres.Store, id thread.ID, run thread.R
 }
 
 // TestFence: several workers claim one thread from each other and write to it, late ones
-// too. What they see could have been seen one after the other with one owner at a time.
+// too. All that they see could have been seen one after the other with one owner at a time.
 // With the fence taken away it is not.
 func TestFence(t *testing.T) {
 	longtest.Mark(t)

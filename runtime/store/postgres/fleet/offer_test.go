@@ -8,7 +8,7 @@ import (
 )
 
 // TestOffer: what a worker has is known by project, is as it has told last, and is another's
-// when one of its name takes its place. What somebody else writes there offers nothing.
+// when one of its name takes its place. A row that somebody else writes there offers nothing.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -27,7 +27,7 @@ const warmSQL = `SELECT FROM threads LIMIT 0; SELECT FROM budgets LIMIT 0; SELEC
 
 // Begin makes a connection that sees the schema of a project, and has the server look up what a
 // thread's process begins with: most that such a process asks of it is the tables' columns and
-// indexes. What fails is told to who uses the pool.
+// indexes. A failure is told to those who use the pool.
 func Begin(ctx context.Context, opts Options, project string) (*Link, error) {
 	config, err := opts.Config()
 	if err != nil {

@@ -11,8 +11,8 @@
 // be durable, listens on a Unix socket there and nowhere else, and runs as the user
 // postgres when the tests run as root, which PostgreSQL refuses to do. A watchdog process
 // holds the reading end of a pipe of the test's process: when that has ended, however it
-// did, the watchdog stops the cluster and removes its folder. What stays is one folder for
-// each version of PostgreSQL beside the others, which every cluster begins as a copy of.
+// did, the watchdog stops the cluster and removes its folder. Only one folder
+// for each version of PostgreSQL stays beside the others: every cluster begins as a copy of it.
 //
 // The clusters sort text as people do (ICU, en-US), not by bytes, so that what relies on
 // the order of bytes shows.

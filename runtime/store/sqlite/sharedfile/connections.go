@@ -68,7 +68,7 @@ func (f *File) connectCurrent(ctx context.Context) (c connections, ok bool) {
 	matchSidecars(f.path, info.Mode().Perm())
 	defer func() {
 		if !ok {
-			_ = c.close() // what is wrong shows again to who has the turn
+			_ = c.close() // a fault shows again to the one who has the turn
 			c = connections{}
 		}
 	}()

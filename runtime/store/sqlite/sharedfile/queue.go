@@ -74,7 +74,7 @@ func (q *Queue) Acquire(ctx context.Context) (release func(), err error) {
 	}
 	w.goesOn()
 	if q.record != nil {
-		_, _ = q.lock.gate.WriteAt(q.record, recordAt) // who waits can do without
+		_, _ = q.lock.gate.WriteAt(q.record, recordAt) // waiters can do without it
 	}
 	return func() {
 		leave()
@@ -247,7 +247,7 @@ func (q *Queue) wait(h *helper) {
 	defer q.mu.Unlock()
 	q.helper = nil
 	if err == nil {
-		q.stuck = stall{} // who was waited for has let go, whether or not anybody wants the turn
+		q.stuck = stall{} // the holder has let go, whether or not anybody wants the turn
 	}
 	switch {
 	case h.wanted:

@@ -34,7 +34,7 @@ func (a *auditor) continuedBy(outcome thread.Outcome, head *thread.TranscriptHea
 	return by
 }
 
-// compareSuccessor holds what the transcript says of who continues the thread
+// compareSuccessor holds what the transcript says of the thread's successor
 // against the registry, by which chains are followed. A crash can leave either of
 // them silent, so only a contradiction is damage.
 func (a *auditor) compareSuccessor(by thread.ID) {

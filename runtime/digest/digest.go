@@ -2,8 +2,8 @@
 // noted and were told, which files they wrote. It is made when it is asked for, from the
 // row of a thread and the transcripts of its chain, and is the same each time.
 //
-// A whole record of a thread has all that it said and did; who goes on from it mostly
-// needs none of that, and pays for it with each turn.
+// A whole record of a thread has all that it said and did; a thread that goes on from
+// it mostly needs none of that, and pays for it with each turn.
 package digest
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // TestEntriesAtMost: a look visits as many entries as it may, and says whether those were
-// all; what is no entry is looked at, too, and counts for that.
+// all; files that are no entries are looked at, too, and count for that.
 func TestEntriesAtMost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -43,7 +43,7 @@ type Home struct {
 // Of returns the folder of a thread, see [Of].
 func (h Home) Of(id thread.ID) Folder { return Of(h.Dir, id) }
 
-// Always is a home that does not change, for who needs to ask.
+// Always is a home that does not change, for callers that have to ask.
 func (h Home) Always() func() Home { return func() Home { return h } }
 
 // Folder is the path of one thread's folder.
@@ -101,7 +101,7 @@ func (f Folder) Locks() ([]string, error) {
 }
 
 // isLock reports whether an entry of a thread's folder is a life lock. There are others,
-// such as that of who resumes the thread.
+// such as that of a process that resumes the thread.
 func isLock(e fs.DirEntry) bool {
 	return isRunLock(e) || e.Name() == formerLock+lockEnding && e.Type().IsRegular()
 }

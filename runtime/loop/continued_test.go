@@ -258,7 +258,7 @@ func TestSeedsAreChecked(t *testing.T) {
 }
 
 // TestTookOverTooMuch: a conversation that was taken over whole and has no room is handed
-// over before the thread has had a turn; what a handoff has made, or is as short as that,
+// over before the thread has had a turn; one that a handoff has made, or is as short as that,
 // is not handed over again.
 func TestTookOverTooMuch(t *testing.T) {
 	t.Parallel()
@@ -292,8 +292,8 @@ func TestTookOverTooMuch(t *testing.T) {
 	}
 }
 
-// TestCountIsTakenOver: what was counted of the conversation before bounds the answer, until
-// the provider counts anew; what another model has counted are other tokens.
+// TestCountIsTakenOver: the count of the conversation before bounds the answer, until the
+// provider counts anew; another model counts other tokens.
 func TestCountIsTakenOver(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ type purse struct {
 	own        thread.Micros // spent by the thread itself so far
 	held       thread.Micros // for purchases that are not settled
 	unrecorded thread.Micros // bought, and not in the transcript yet
-	ended      bool          // the thread has; what is bought now is its last hooks'
+	ended      bool          // the thread has; its last hooks buy now
 }
 
 // begin takes over what the thread has spent before.
@@ -39,7 +39,7 @@ func (p *purse) add(ctx context.Context, spend thread.Micros) (thread.Micros, er
 	return p.own, p.report(ctx)
 }
 
-// report tells the ledger, for who has the lock.
+// report tells the ledger. The caller has the lock.
 func (p *purse) report(ctx context.Context) error {
 	if err := p.Runner.Report(ctx, p.own, p.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return fmt.Errorf("report spend: %w", err)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestCarry: entries with their history, vectors and who said them are the same in another
-// place, in the same order, again after they were carried once; what nobody vouches for stays.
+// place, in the same order, again after they were carried once; those that nobody vouches for stay.
 // The old place can be emptied then, but for that.
 func TestCarry(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Bounds of an entry, in characters. An entry is one fact; what is longer is a document,
+// Bounds of an entry, in characters. An entry is one fact; a longer text is a document,
 // and belongs into a knowledge item.
 const (
 	MaxTitle  = 120

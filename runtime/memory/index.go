@@ -14,7 +14,7 @@ import (
 )
 
 // IndexThread implements [memory.Memory]. A thread that is indexed again has its entry
-// replaced; what did not complete has none.
+// replaced; a thread that did not complete has none.
 func (b *Book) IndexThread(ctx context.Context, by memory.Writer, id thread.ID) (memory.Wrote, error) {
 	if by.By == memory.ByThread && by.Thread != id {
 		if err := b.MayActOn(ctx, by.Thread, id); err != nil {

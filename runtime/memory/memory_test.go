@@ -191,7 +191,7 @@ func TestRecallByWordsNeedsMoreThanOne(t *testing.T) {
 }
 
 // With vectors, the writer is told of what means nearly the same whatever its words, and both are
-// kept, for opposites are as near; what means something else is not recalled.
+// kept, for opposites are as near; entries that mean something else are not recalled.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -85,7 +85,7 @@ func (x *Index) Close() error {
 	return x.drop()
 }
 
-// drop closes the file for who has the lock.
+// drop closes the file. The caller has the lock.
 func (x *Index) drop() error {
 	if x.db == nil {
 		return nil

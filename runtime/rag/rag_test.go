@@ -213,7 +213,7 @@ func TestRefusedQueries(t *testing.T) {
 	}
 }
 
-// A key is of one namespace and project; who stores it again replaces the row.
+// A key is of one namespace and project; storing it again replaces the row.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	x := library(t)

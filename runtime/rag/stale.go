@@ -25,7 +25,7 @@ type StaleRow struct {
 
 // Stale returns rows without a vector of the model that is wanted, of all projects, whose
 // id comes after one, in the order of their ids. To embed all of them again, pass the last
-// id on until none is returned; who begins anew with 0 finds what is left. [Index.SetVectors]
+// id on until none is returned; beginning anew with 0 finds the rest. [Index.SetVectors]
 // takes the results.
 func (x *Index) Stale(ctx context.Context, w Want, after int64, batch int) (stale []StaleRow, err error) {
 	if err := checkNames(map[string]string{"namespace": w.Namespace, "model": w.Model}); err != nil {

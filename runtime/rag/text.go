@@ -16,7 +16,7 @@ import (
 // Bounds of the words of a query, which may be a whole directive.
 const (
 	maxTerms    = 64
-	maxTermSize = 64 // bytes; what is longer is no word
+	maxTermSize = 64 // bytes; a longer one is no word
 	// maxMatches bounds the documents that FTS5 ranks, at about 1.5 µs each: the rarest
 	// words are asked first, and the others left out when there are as many already.
 	maxMatches = 20_000

@@ -15,7 +15,7 @@
 //	threads/N/artifacts/…       large results, each named by the SHA-256 of its content
 //	items/N                     a directive or knowledge that the threads were made of
 //
-// The manifest is canonical JSON (RFC 8785) signed with the item key of who exported it,
+// The manifest is canonical JSON (RFC 8785) signed with the item key of the exporter,
 // and has the public half. Members have no times and are sorted, so that the same
 // threads make the same bytes. Secrets are taken out and the paths of project and home
 // shortened before anything is hashed, see [Redactor].

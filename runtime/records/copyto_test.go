@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
 )
 
-// blank is a record of so many zeros; what is read beyond its middle is an error where it is
+// blank is a record of so many zeros; reading beyond its middle is an error where it is
 // torn.
 type blank struct {
 	size   int64

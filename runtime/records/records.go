@@ -112,7 +112,7 @@ type Found struct {
 	HasMeta  bool
 	HasWords bool // a transcript
 	HasLives bool // of lives, which somebody may have or which a process has left
-	HasRuns  bool // lives among those that the runs name; what is left of the others stays
+	HasRuns  bool // lives among those that the runs name; remains of the others stay
 }
 
 // Meta is the document that describes a thread, thread.json.

@@ -48,7 +48,7 @@ func (l Local) Stage() (Stage, error) {
 	return s, nil
 }
 
-// stageLock is held by who has the stage.
+// stageLock is held by the process that has the stage.
 const stageLock = "stage.lock"
 
 // maxMade bounds how often the folder of the stage is made that others remove.

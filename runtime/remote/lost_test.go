@@ -115,7 +115,7 @@ func TestGoneForGood(t *testing.T) {
 	}
 }
 
-// TestRefusedForGood: a checkpoint that the server refuses for what it is, or for who asks, is
+// TestRefusedForGood: a checkpoint that the server refuses for its content, or for its sender, is
 // not tried again.
 func TestRefusedForGood(t *testing.T) {
 	longtest.Mark(t)

@@ -61,7 +61,7 @@ type Sweeps interface {
 // Shrinker gives room back.
 type Shrinker interface {
 	// Vacuum gives what the deleted have left back to the operating system, while others
-	// read and write. They wait for moments only; what would take longer is not done,
+	// read and write. They wait for moments only; work that would take longer is not done,
 	// unless alone says that nobody else is there.
 	Vacuum(ctx context.Context, alone bool) ([]Vacuumed, error)
 }

@@ -50,7 +50,7 @@ const (
 	MaxMessageBytes = 16 << 10 // of one text
 	MaxUnread       = 64       // messages
 	MaxUnreadPerson = 80       // where a person at a terminal posts: nobody shall keep them out
-	MaxUnreadNotes  = 48       // of those: what is left is for who steers
+	MaxUnreadNotes  = 48       // of those: the rest is for those who steer
 )
 
 // NoteBound bounds what one thread writes to others within one turn of its own.

@@ -76,7 +76,7 @@ type Registry interface {
 
 // NewThread is what Register stores.
 type NewThread struct {
-	ID        thread.ID // of a candidate; that of a tool run (UUID) is set by who starts it
+	ID        thread.ID // of a candidate; that of a tool run (UUID) is set by the starter
 	Ordinal   int       // of a candidate of a directive; 0: ID is no such
 	Run       thread.Run
 	Kind      thread.Kind

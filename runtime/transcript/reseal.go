@@ -14,8 +14,8 @@ import (
 
 // Reseal writes the transcript of a thread that has ended with checkpoints of another
 // signer, and leaves everything else as it is, to the byte. The caller vouches for what
-// it says. It returns what fixes where the thread has ended; what was added behind that
-// follows it.
+// it says. It returns what fixes where the thread has ended; later additions
+// follow it.
 func Reseal(from records.Source, to io.Writer, by Signer) (thread.TranscriptHead, error) {
 	f, err := from.Open()
 	if err != nil {

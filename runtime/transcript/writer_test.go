@@ -293,7 +293,7 @@ func TestBeginCheckpoint(t *testing.T) {
 	}
 }
 
-// TestFailedSync: what the disk says of a checkpoint is told to who waits for it, or to
+// TestFailedSync: what the disk says of a checkpoint is told to the caller that waits for it, or to
 // whatever comes next, and once: the system says it once.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()

@@ -126,7 +126,7 @@ func (h *house) works() (thread.Workspace, tool.Work) {
 }
 
 // TestFolderOfARepository: the whole repository is in the workspace of a project that is a
-// folder of it; what changes beside that folder is told, kept, and not applied.
+// folder of it; changes beside that folder are told, kept, and not applied.
 func TestFolderOfARepository(t *testing.T) {
 	t.Parallel()
 	top := newHouse(t)

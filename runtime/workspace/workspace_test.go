@@ -242,7 +242,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // TestConflicts: nothing is applied where one file is in conflict, and each is named with
-// what became of it on both sides; what merges is merged.
+// what became of it on both sides; changes that merge are merged.
 func TestConflicts(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -55,7 +55,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Open is New for who closes the server.
+// Open is New for callers that close the server.
 func Open() *Server {
 	s := &Server{Graphs: []string{"rye"}, Nodes: []string{"rye"}, threads: map[string]*Thread{}}
 	s.Server = httptest.NewServer(s)

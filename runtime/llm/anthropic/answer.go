@@ -11,7 +11,7 @@ import (
 )
 
 // redactedPrefix marks the signature of a reasoning block that the API sent
-// encrypted as a whole ("redacted_thinking"); what follows is its data.
+// encrypted as a whole ("redacted_thinking"); its data follows.
 const redactedPrefix = "redacted_thinking:"
 
 // maxBlocks bounds what an index in the stream can make us allocate.

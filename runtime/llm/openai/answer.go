@@ -56,7 +56,7 @@ type usageDetails struct {
 	Written json.RawMessage `json:"cache_write_tokens"` // OpenRouter
 }
 
-// usageOf reads what the provider says; what is no object reports nothing.
+// usageOf reads what the provider says; a value that is no object reports nothing.
 func usageOf(raw json.RawMessage) llm.Usage {
 	var u usage
 	if json.Unmarshal(raw, &u) != nil {

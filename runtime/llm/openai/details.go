@@ -64,7 +64,7 @@ func (d detail) extend(piece detail) {
 	}
 }
 
-// joined is one text of two in JSON; what is none is left out. The quotes between them
+// joined is one text of two in JSON; a value that is none is left out. The quotes between them
 // are taken away, so that nothing is decoded again with every piece.
 func joined(a, b json.RawMessage) json.RawMessage {
 	switch isText := func(raw json.RawMessage) bool { return len(raw) > 1 && raw[0] == '"' }; {

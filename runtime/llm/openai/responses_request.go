@@ -84,7 +84,7 @@ type (
 )
 
 // reasoningItem is what a model has thought, as it is sent back. Text of it is for
-// readers; what counts is encrypted, or stands in the content of models whose thoughts
+// readers; the part that counts is encrypted, or stands in the content of models whose thoughts
 // are open.
 type reasoningItem struct {
 	Type      string        `json:"type"` // reasoning

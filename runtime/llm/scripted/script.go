@@ -63,7 +63,7 @@ type rawAnswer struct {
 	Hang     bool              `yaml:"hang"`
 }
 
-// match is the condition of a turn; what is empty holds for every request.
+// match is the condition of a turn; an empty one holds for every request.
 type match struct {
 	First      string  `yaml:"first"`
 	FirstRegex pattern `yaml:"first_regex"`

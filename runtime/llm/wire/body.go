@@ -6,8 +6,8 @@ import (
 )
 
 // maxAnswer is more than any model can say in one answer (128 k tokens of
-// four bytes, each wrapped in an event of a few hundred); what is longer is not
-// an answer.
+// four bytes, each wrapped in an event of a few hundred); a longer body is no
+// answer.
 const maxAnswer = 256 << 20
 
 // body watches the bytes of an answer arrive.

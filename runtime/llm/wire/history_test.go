@@ -16,7 +16,7 @@ import (
 )
 
 // TestHistory: whatever a conversation does, the text is that of its messages
-// one after the other; what was returned before stays as it was; and a message
+// one after the other; earlier results stay as they were; and a message
 // that was sent before is not encoded again.
 func TestHistory(t *testing.T) {
 	t.Parallel()

@@ -39,8 +39,8 @@ const (
 	KindChanged     Kind = "changed"     // it answers with another model or dimension than before
 )
 
-// Error is a failure of an endpoint. Its text is rye-mcp's own; what the endpoint says
-// is apart, as models take messages for the words of rye-mcp.
+// Error is a failure of an endpoint. Its text is rye-mcp's own; the endpoint's words
+// are apart, as models take messages for the words of rye-mcp.
 type Error struct {
 	Kind  Kind
 	Host  string // of the endpoint

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Dir is a folder of files of codes. They are a cache: whoever finds one missing or damaged
+// Dir is a folder of files of codes. They are a cache: a process that finds one missing or damaged
 // makes it again. Each is written under another name and renamed, by any number of processes
-// at once, so that a name is of a whole file or of none; what a crash or a loss of power has
-// left is found by its checksum.
+// at once, so that a name is of a whole file or of none; the checksum shows
+// what a crash or a loss of power has left.
 type Dir struct {
 	Path string
 	// Step is told what is about to be done. Nil: nobody is.
@@ -67,7 +67,7 @@ func (d Dir) Load(name Name, buf []byte) (c Chapter, _ []byte, err error) {
 	return c, buf, err
 }
 
-// Has reports whether there is a file of a chapter; what is in it is not looked at.
+// Has reports whether there is a file of a chapter; its content is not looked at.
 func (d Dir) Has(stamp [16]byte) bool {
 	info, err := os.Lstat(d.file(stamp))
 	return err == nil && info.Mode().IsRegular()

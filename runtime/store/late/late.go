@@ -53,7 +53,7 @@ var errClosed = errors.New("store is closed")
 // Now returns the store; nil while there is none.
 func (s *Store) Now(ctx context.Context) (store.Store, error) { return s.open(ctx, s.find) }
 
-// Make makes a store where there is none, for who brings threads from elsewhere.
+// Make makes a store where there is none, for callers that bring threads from elsewhere.
 func Make(ctx context.Context, s *Store) error {
 	_, err := s.open(ctx, s.create)
 	return err

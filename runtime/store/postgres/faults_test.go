@@ -457,7 +457,7 @@ func TestSuspendedWriter(t *testing.T) {
 }
 
 // TestStandbyPromoted: the primary dies, and a standby that lacks the last commits takes
-// its place. Calls go on with it; what it lacks is there again when its call is repeated,
+// its place. Calls go on with it; a row that it lacks is there again when its call is repeated,
 // and the money of what it lacks is not held.
 func TestStandbyPromoted(t *testing.T) {
 	longtest.Mark(t)

@@ -24,7 +24,7 @@ type Inspection struct {
 	Connections int           // of all clients
 	Ours        int           // of those, of this program in this database
 	Most        int           // that the server allows ordinary roles
-	Hint        time.Duration // from a NOTIFY to who listens
+	Hint        time.Duration // from a NOTIFY to the listener
 	HintsLost   bool          // none came: a pooler is between
 	Projects    int           // on the server
 	Schema      string        // of the project; empty: there is none yet
@@ -159,7 +159,7 @@ func (s *Server) inspectProject(ctx context.Context, name string, in *Inspection
 
 // Retire takes a project out of use: its schema is kept under another name, which is
 // returned, and the name of the project is free. Without such a project it returns an empty
-// name. To is where the threads are now, which is told to who would make the project anew;
+// name. To is where the threads are now, which is told to callers that would make the project anew;
 // empty: they are nowhere else.
 func (s *Server) Retire(ctx context.Context, name, to string) (kept string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)

@@ -179,7 +179,7 @@ func (d *database) readFrom(ctx context.Context, f func(sharedfile.Reader) error
 	}
 }
 
-// readAsIs is Read for who looks whether rows are missing.
+// readAsIs is Read for callers that look whether rows are missing.
 func (d *database) readAsIs(ctx context.Context, f func(*sql.DB) error) error {
 	if err := d.Follow(ctx); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 )
 
 // TestStatsAreCounted holds the running totals to what a count of all rows comes to,
-// whatever was registered, restored, spent, ended and deleted on whatever day; what the
-// deleted have spent still counts.
+// whatever was registered, restored, spent, ended and deleted on whatever day; the
+// spend of the deleted still counts.
 func TestStatsAreCounted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -75,7 +75,7 @@ func (l *loss) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// tell passes damage on to who can do something about it.
+// tell passes damage on to those who can do something about it.
 func (l *loss) tell(ctx context.Context, err error) {
 	if l.hooks.damaged == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestPostThatFails: a database that cannot be read says nothing of who is written to.
+// TestPostThatFails: a database that cannot be read says nothing of the reader.
 func TestPostThatFails(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})

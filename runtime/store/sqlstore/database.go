@@ -50,7 +50,7 @@ type Database interface {
 	// changed a row. It need not wait for Writes of others: the conditions of the
 	// statement hold for the row as it is changed, and it reads no other row.
 	Update(ctx context.Context, level Durability, u Update) (changed bool, err error)
-	// WriteAsIs is Write for who brings back what is missing: where Read, Write, Recall
+	// WriteAsIs is Write for callers that bring back what is missing: where Read, Write, Recall
 	// and Update have lost rows brought back before they go on, it does not.
 	WriteAsIs(ctx context.Context, level Durability, f func(context.Context, *sql.Tx) error) error
 	// Restored records, in a transaction of WriteAsIs, that no rows are missing any more.

@@ -106,7 +106,7 @@ func miscounted(rows map[thread.ID]*store.Budget) (wrong []store.Budget, circula
 	return wrong, circular
 }
 
-// allBudgets reads every budget; what follows the query keeps them as they are.
+// allBudgets reads every budget; the text after the query keeps them as they are.
 func allBudgets(ctx context.Context, q querier, kept string) (map[thread.ID]*store.Budget, error) {
 	rows, err := q.QueryContext(ctx, selectBudget+kept)
 	list, err := scanEach(rows, err, func(r row) (store.Budget, error) { return scanBudget(r) })

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// handOverTests are about budgets that pass on to who continues a thread.
+// handOverTests are about budgets that pass on to a thread's successor.
 var handOverTests = []test{
 	{"a successor has what is left", handOverChild},
 	{"a root's successor is a root", handOverRoot},

@@ -10,8 +10,8 @@ import (
 )
 
 // queueModel makes random queues by random operations and compares each answer
-// with the queue as it is worded: a list of who waits and a set of who occupies
-// a slot. A run begins with what the one before left in the store, ended.
+// with the queue as it is worded: a list of threads that wait and a set of those
+// that occupy a slot. A run begins with what the one before left in the store, ended.
 func queueModel(h *harness) {
 	rapid.Check(h.T, func(t *rapid.T) {
 		r := &queueRun{h: h, slots: rapid.IntRange(0, 3).Draw(t, "slots"), members: make(map[thread.ID]*member)}

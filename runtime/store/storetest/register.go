@@ -109,7 +109,7 @@ func registerClaim(h *harness) {
 }
 
 // registerSlowClaim: a claim is made before the transaction, so it keeps nobody from
-// writing; who is faster has the id.
+// writing; the faster one has the id.
 func registerSlowClaim(h *harness) {
 	var offered []thread.ID
 	rec, created, err := h.Register(h.ctx, h.newThread("d", ""), func(id thread.ID) error {

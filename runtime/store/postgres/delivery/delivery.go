@@ -1,7 +1,7 @@
 // Package delivery carries hints and periodic work to the workers of a fleet by River, on the
 // same PostgreSQL. A hint is inserted in the transaction that makes a thread startable, by a
-// trigger of its project's schema; what is to be started, and in which order, stands in the
-// rows alone. Periodic work is inserted by River's elected leader and done by one worker.
+// trigger of its project's schema; the rows alone say what is to be started, and in which
+// order. Periodic work is inserted by River's elected leader and done by one worker.
 package delivery
 
 import (

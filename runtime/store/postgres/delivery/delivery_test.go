@@ -151,7 +151,7 @@ func TestRetryHints(t *testing.T) {
 }
 
 // TestMirrors: after the sweep of a project each of its mirrors has a job, once, which a worker
-// takes that serves the mirror, and nobody else does; what is due by a change comes at once.
+// takes that serves the mirror, and nobody else does; a job that is due by a change comes at once.
 func TestMirrors(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

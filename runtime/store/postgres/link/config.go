@@ -36,8 +36,8 @@ type Options struct {
 	// Migrations are in place of those of the program: a test has those of a newer binary. Nil:
 	// those.
 	Migrations fs.FS
-	// Moving is for who moves the threads of a project here: where that was begun and has not
-	// ended, the project is refused to all others.
+	// Moving is for a caller that moves the threads of a project here: where that was begun
+	// and has not ended, the project is refused to all others.
 	Moving bool
 	// Begun is a link that was begun before, which the first project of its name gets; nil: none.
 	Begun *Link

@@ -43,7 +43,7 @@ func Begin(ctx context.Context, opts Options, project string) (*Link, error) {
 	return l, nil
 }
 
-// Take returns the pool, once, to who wants one for its schema; else nil.
+// Take returns the pool, once, to a caller that wants one for its schema; else nil.
 func (l *Link) Take(schema string) *pgxpool.Pool {
 	if l == nil || l.schema != schema || l.taken.Swap(true) {
 		return nil

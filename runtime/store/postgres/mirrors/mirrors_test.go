@@ -202,8 +202,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestForgotten: for a mirror that nobody has any more nothing is noted; what is noted by
-// hostile rows is no thread.
+// TestForgotten: nothing is noted for a mirror that nobody has any more; notes of
+// hostile rows are no threads.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

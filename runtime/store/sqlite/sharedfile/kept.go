@@ -97,7 +97,7 @@ func (c *connection) statement(ctx context.Context, query string) *keptStatement
 	}
 	st, err := c.PrepareContext(ctx, query)
 	if err != nil {
-		return nil // the same shows to who runs it
+		return nil // the same shows to the caller that runs it
 	}
 	c.kept[query] = &keptStatement{sqliteStmt: st.(sqliteStmt), last: c.uses}
 	return c.kept[query]

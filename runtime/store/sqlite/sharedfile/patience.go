@@ -14,7 +14,7 @@ type Patience struct {
 	Stopped time.Duration // for one that is suspended, and may be so for ever
 }
 
-// defaultPatience is for who has somebody to tell.
+// defaultPatience is for callers that have somebody to tell.
 func defaultPatience() Patience { return Patience{Idle: 10 * time.Second, Stopped: time.Second} }
 
 // or is p with what is missing from other.

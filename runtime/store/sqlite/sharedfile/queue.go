@@ -22,7 +22,7 @@ import (
 // while nobody wants it the helper lets go of it and ends.
 type Queue struct {
 	slot   chan struct{} // holds a token while a caller waits for or has the lock
-	record []byte        // of who has the turn, for others; nil says nothing
+	record []byte        // of the process that has the turn, for others; nil says nothing
 
 	waiting
 

@@ -188,8 +188,8 @@ func (s *Source) inputsOf(id thread.ID) map[string]any {
 	return meta.Inputs
 }
 
-// addItems adds what the items of a fan-out set have left. Of one whose list was lost
-// the sum stands in its result.
+// addItems adds what the items of a fan-out set have left. A set whose list was lost has
+// the sum in its result.
 func (s *Source) addItems(ctx context.Context, d *Digest) error {
 	entries, err := s.Store.Entries(ctx, d.Thread, 0, math.MaxInt32)
 	if err != nil {

@@ -37,7 +37,7 @@ type AllowanceInput struct {
 	// a part of its limit.
 	Left thread.Micros
 	// Model is what will be called. A price that is not known counts as zero, so
-	// whoever calls must have refused such a model or have leave to use it.
+	// the caller must have refused such a model or have leave to use it.
 	Model llm.Model
 	// ContextTokens is the llm.Usage.ContextTokens of the last call of this
 	// conversation; 0 before the first report.

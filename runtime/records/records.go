@@ -101,7 +101,7 @@ type Whole interface {
 // is not followed is in the way.
 var ErrLinked = itemfile.ErrLinked
 
-// ErrLost says that what is written to a transcript will be found by nobody.
+// ErrLost says that nobody will find what is written to a transcript.
 var ErrLost = errors.New("the transcript was moved, replaced or deleted")
 
 // Found is a thread of which something is kept.

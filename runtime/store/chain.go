@@ -8,8 +8,8 @@ import (
 )
 
 // ErrNotLinked says that a thread continues another one that does not name it, so
-// it may not run. Of all who were registered to continue a thread one alone is
-// named.
+// it may not run. Each thread names one alone of all who were registered to
+// continue it.
 var ErrNotLinked = errors.New("thread is not linked to the one it continues")
 
 // LinkedError says that a thread is continued already.

@@ -34,7 +34,7 @@ const (
 type Window struct {
 	Events  []thread.Event
 	First   int64 // seq of the first event that was looked at; 0: none was
-	Next    int64 // what follows has a larger seq
+	Next    int64 // later events have a larger seq
 	AtStart bool  // nothing is before First
 	AtEnd   bool  // nothing follows yet
 	Damaged int   // lines that are no events

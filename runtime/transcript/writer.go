@@ -287,7 +287,7 @@ func (w *Writer) begun() int {
 }
 
 // drop forgets what is pending of an answer that is here as a whole. Its text is not:
-// who reads along has begun to read it.
+// those who read along have begun to read it.
 func (w *Writer) drop(turn int) {
 	p := &w.pending
 	if p.due == nil || p.turn != turn || p.kind == llm.TextBlock || p.kind == llm.ReasoningBlock {

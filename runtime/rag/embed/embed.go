@@ -31,7 +31,7 @@ type Vectors struct {
 	Vectors   [][]float32 // finite and not zero; of any length
 	Tokens    int64       // that were billed
 	Cost      thread.Micros
-	Unpriced  bool // what it costs is not known, and Cost is 0
+	Unpriced  bool // its cost is not known, and Cost is 0
 	Cut       int  // texts that were too long for the model, of which the beginning counts
 }
 

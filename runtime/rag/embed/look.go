@@ -15,13 +15,13 @@ import (
 // that costs anything.
 type Look struct {
 	Host, Model string // empty: there is none
-	Unpriced    bool   // what it costs is not known
+	Unpriced    bool   // its cost is not known
 	Why         string // it cannot be asked; empty: as far as is known it can
 	Try         string // what a person can do
 	Says        string // the endpoint's own words; for people
 }
 
-// Look tells where texts are embedded. Of an endpoint that is named nothing is asked;
+// Look tells where texts are embedded. An endpoint that is named is asked nothing;
 // Ollama is looked for as for a text.
 func (s *Source) Look(ctx context.Context, set config.Embedding) Look {
 	e, err := s.endpoint(ctx, set)

@@ -159,8 +159,8 @@ func (s *Server) inspectProject(ctx context.Context, name string, in *Inspection
 
 // Retire takes a project out of use: its schema is kept under another name, which is
 // returned, and the name of the project is free. Without such a project it returns an empty
-// name. To is where the threads are now, which is told to callers that would make the project anew;
-// empty: they are nowhere else.
+// name. To is where the threads are now, which is told to callers that would make the
+// project anew; empty: they are nowhere else.
 func (s *Server) Retire(ctx context.Context, name, to string) (kept string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestFollow: a file that was moved away is written and read by nobody any more, when
-// its owner lets that happen.
+// TestFollow: nobody writes or reads a file any more that was moved away, when its owner
+// lets that happen.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

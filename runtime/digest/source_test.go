@@ -352,7 +352,7 @@ func TestAttackDigestName(t *testing.T) {
 }
 
 // TestAttackForeignDigest: the state of a project is that of somebody else, or its
-// records were signed by another key. What the registry does not vouch for is left out.
+// records were signed by another key. Threads that the registry does not vouch for are left out.
 func TestAttackForeignDigest(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -144,7 +144,7 @@ func (h hookRunner) result(ctx context.Context, c hook.Call, result any, child t
 	return h.outcomeOf(ctx, child)
 }
 
-// load reads an item that the thread may see. Whichever becomes part of a prompt must
+// load reads an item that the thread may see. One that becomes part of a prompt must
 // pass the trust gate, though the thread could read it anyway.
 func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
 	found, err := h.Resolver.Find(kind, id)

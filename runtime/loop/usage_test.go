@@ -94,7 +94,7 @@ func TestAttackAbsurdUsage(t *testing.T) {
 	}
 }
 
-// TestAttackFreeUsage: a provider reports negative tokens, parts of tokens, no number, no usage or no input at all, so that its answer is free. What the call can have used is charged in place of what makes no sense.
+// TestAttackFreeUsage: a provider reports negative tokens, parts of tokens, no number, no usage or no input at all, so that its answer is free. In place of what makes no sense the thread is charged what the call can have used.
 func TestAttackFreeUsage(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -178,7 +178,7 @@ func TestTravelBehind(t *testing.T) {
 	shows(end("fourth\n"), "of this machine")
 }
 
-// TestAttackIgnoredBehindLink: what comes from another machine has a link where files lay that git
+// TestAttackIgnoredBehindLink: a workspace of another machine has a link where files lay that git
 // ignores. They are not written through it.
 func TestAttackIgnoredBehindLink(t *testing.T) {
 	longtest.Mark(t)

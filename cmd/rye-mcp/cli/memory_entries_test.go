@@ -100,7 +100,7 @@ func TestAttackProjectBringsEntries(t *testing.T) {
 	}
 }
 
-// TestAttackOtherProjectsEntries: what works in a project that somebody else has written asks for the entries of all projects of the user.
+// TestAttackOtherProjectsEntries: a thread in a project that somebody else has written asks for the entries of all projects of the user.
 // They come to threads of directives of the user space alone.
 func TestAttackOtherProjectsEntries(t *testing.T) {
 	t.Parallel()

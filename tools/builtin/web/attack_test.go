@@ -242,7 +242,7 @@ func TestAttackBadHTTP(t *testing.T) {
 	}
 }
 
-// TestAttackHostileHTML: a page nests without end, or repeats what is costly to take apart. What reading it allocates, and what becomes of it, stay within a fixed multiple of its size.
+// TestAttackHostileHTML: a page nests without end, or repeats what is costly to take apart. Memory for reading it, and the text that it becomes, stay within a fixed multiple of its size.
 func TestAttackHostileHTML(t *testing.T) { //nolint:paralleltest // it measures memory
 	longtest.Mark(t)
 	pages := map[string]string{}

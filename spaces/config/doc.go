@@ -13,9 +13,9 @@
 //
 // A project's files may be somebody else's work. Each key of a schema says with
 // x-untrusted what they may do with it: as a rule lower what holds without them, or
-// nothing. What the user has accepted of them, which package trust keeps, holds in
-// full, but for the keys that are the user's alone (x-user-only). [Snapshot.LeftOut]
-// tells what does not count. See settle.go.
+// nothing. Settings that the user has accepted, of which package trust keeps a
+// record, hold in full, but for the keys that are the user's alone (x-user-only).
+// [Snapshot.LeftOut] tells what does not count. See settle.go.
 //
 // A call reads its settings once: [Loader.Read] takes a [Snapshot], which is handed
 // on as a value to all who work on the call.

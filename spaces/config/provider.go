@@ -93,8 +93,8 @@ func (p *Provider) validate(s *settings) error {
 	return nil
 }
 
-// isProgram reports whether a word names one program wherever it is run. What a relative
-// path leads to would be for the project to say.
+// isProgram reports whether a word names one program wherever it is run. The project
+// would say where a relative path leads.
 func isProgram(word string) bool {
 	return word != "" && (filepath.IsAbs(word) || !strings.ContainsAny(word, " /\\"))
 }

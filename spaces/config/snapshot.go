@@ -9,8 +9,8 @@ import (
 
 // Snapshot are the settings as they were at one time: every file is read at most
 // once, when it is first needed, and every kind is merged at most once. All who
-// work on one call share one, so that they see one version of each file. What it
-// returns is shared and must not be changed. It is safe for concurrent use.
+// work on one call share one, so that they see one version of each file. Its values
+// are shared and must not be changed. It is safe for concurrent use.
 //
 // The second result of its methods are warnings for a person, one line each,
 // beginning with file and line. An error about the content of a file is an

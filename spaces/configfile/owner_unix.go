@@ -31,8 +31,8 @@ func keepOwner(file *os.File, info fs.FileInfo) error {
 	return file.Chown(int(stat.Uid), int(stat.Gid))
 }
 
-// lockFile waits for the lock of a folder, which its file holds until it is closed. What
-// has it writes one small file.
+// lockFile waits for the lock of a folder, which its file holds until it is closed. Its
+// holder writes one small file.
 func lockFile(folder *os.File) error {
 	for {
 		err := unix.Flock(int(folder.Fd()), unix.LOCK_EX)

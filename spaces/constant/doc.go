@@ -3,10 +3,10 @@
 // of a tool. It understands literals, names bound to such before, + of texts and
 // lists, and spreads. Everything else makes a value unknown, with the reason.
 //
-// A value that is missing does less harm than one that is wrong. So a name has
-// none that is bound twice, in a block, or together with others, or whose list or
-// mapping a statement may change, also under another name. What functions do to a
-// value when they are called is not followed.
+// A value that is missing does less harm than one that is wrong. So a name has none
+// that is bound twice, in a block, or together with others, or whose list or
+// mapping a statement may change, also under another name. Calls of functions that
+// change a value are not followed.
 //
 // The outline of a file has its bytes without what stands in texts, comments and
 // functions, a statement a line (outline.go; python.go; javascript.go, with the

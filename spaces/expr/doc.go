@@ -45,7 +45,7 @@
 // ${a.b} in text is replaced by the data at the path, ${a.b || c.d} by the first
 // that are there. The first name of a path is lower case: ${HOME} and everything
 // else that is no such path stays as it is. A string that is one template and
-// nothing else becomes the data with their type; within longer text, data that
-// are not text appear as compact JSON. What came in by a template is never looked
+// nothing else becomes the data with their type; within longer text, data that are
+// not text appear as compact JSON. Text that came in by a template is never looked
 // at again.
 package expr

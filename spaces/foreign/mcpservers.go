@@ -121,7 +121,8 @@ func readConfiguration(content []byte) (configuration, error) {
 }
 
 // underMCP are the servers below mcp: of OpenCode by their names, of OpenCode 2 and in the
-// settings of VS Code one table further in. What has neither command nor address is none.
+// settings of VS Code one table further in. An entry with neither command nor address is
+// none.
 func (c configuration) underMCP() (map[string]declared, error) {
 	all := make(map[string]declared)
 	for name, raw := range c.MCP {

@@ -92,8 +92,8 @@ func isSecretValue(value string) bool {
 	return len(value) >= 16 && slices.ContainsFunc(secretBeginnings, func(begin string) bool { return strings.HasPrefix(value, begin) })
 }
 
-// hide puts a reference in the place of a secret. What refers to a variable already
-// stays.
+// hide puts a reference in the place of a secret. A value that refers to a variable
+// already stays.
 func (r *rewriter) hide(variable, value string) string {
 	if value == "" || strings.Contains(value, "${") {
 		return r.text(value)

@@ -175,7 +175,7 @@ func Text(value any) string {
 }
 
 // Clip shortens text from outside to at most n bytes, not counting the mark that says
-// so. What is shortened loses bytes that are no UTF-8.
+// so. Shortened text loses bytes that are no UTF-8.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text

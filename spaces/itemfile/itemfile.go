@@ -155,7 +155,7 @@ func PutSignature(spaceDir string, kind item.Kind, id string, content []byte) er
 	if err != nil {
 		return err
 	}
-	defer func() { _ = space.Close() }() // what was written is synced by then
+	defer func() { _ = space.Close() }() // the file is synced by then
 	name := path.Join(".ai", resolve.SignatureFolder(kind), id) + resolve.Extension
 	if err := makeFolders(space, path.Dir(name)); err != nil {
 		return err

@@ -24,7 +24,7 @@ func retryAttrs() []string {
 	return []string{retryAttempts, retryBackoff, retryBase, retryMax, retryDelay, retryOn}
 }
 
-// What <retry> leaves out, in seconds. A thread has repeated the call of its model for
+// The defaults of <retry>, in seconds. A thread has repeated the call of its model for
 // about a minute by then, see resilience.yaml.
 const (
 	defaultBase  = 30

@@ -10,11 +10,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// Tool reads the metadata of a tool file by its extension, without running it:
-// the keys of a YAML tool, the constants of a Python, JavaScript or TypeScript
-// one, and of these and of shell scripts the comment at the beginning, with its tags. What is
-// declared but not constant becomes a note of the document. Errors are
-// [*Error].
+// Tool reads the metadata of a tool file by its extension, without running it: the keys of a
+// YAML tool, the constants of a Python, JavaScript or TypeScript one, and of these and of
+// shell scripts the comment at the beginning, with its tags. A declaration that is not
+// constant becomes a note of the document. Errors are [*Error].
 func Tool(path string, src []byte) (*item.ToolDoc, error) {
 	file, err := newSource(path, src)
 	if err != nil {

@@ -67,8 +67,8 @@ type header struct {
 	params      map[string]any    // a schema; nil without any
 }
 
-// scriptTool makes a document of the constants of a script. What they do not
-// say, its header may.
+// scriptTool makes a document of the constants of a script. Its header may say the
+// rest.
 func scriptTool(table map[string]constant.Constant, h header) *item.ToolDoc {
 	doc := &item.ToolDoc{Metadata: map[string]any{}}
 	for key, value := range h.tags {

@@ -197,7 +197,7 @@ func (e *element) prose() string {
 }
 
 // spoken is the element with its tags as a model reads it: its tags as written, and its text
-// decoded. What is opaque stays as it is.
+// decoded. Opaque text stays as it is.
 func (e *element) spoken() string {
 	var b strings.Builder
 	at := e.from

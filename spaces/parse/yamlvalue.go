@@ -27,7 +27,7 @@ type entry struct {
 }
 
 // value returns a node as nil, bool, int64, float64, string, []any or
-// map[string]any. What JSON cannot hold (dates, binary, NaN) stays the text
+// map[string]any. Values that JSON cannot hold (dates, binary, NaN) stay the text
 // that was written.
 func (r *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	if err := r.count(n, depth); err != nil {

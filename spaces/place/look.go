@@ -11,7 +11,8 @@ import (
 // the document in it, and the key. As long as it is the same the state is, too.
 type Look struct{ folder, document, key os.FileInfo }
 
-// Look looks at state that was found. What is not there is missing in the look.
+// Look looks at state that was found. Files that are not there are missing in the
+// look.
 func (f Finder) Look(s State) Look {
 	at := func(path string) os.FileInfo {
 		info, err := os.Lstat(path)
@@ -23,7 +24,8 @@ func (f Finder) Look(s State) Look {
 	return Look{at(s.Dir), at(filepath.Join(s.Dir, markerName)), at(sign.StateKeyFile(f.User))}
 }
 
-// Same tells that two looks saw the same. What is in the folder changes all the time.
+// Same tells that two looks saw the same. The content of the folder changes all the
+// time.
 func (l Look) Same(other Look) bool {
 	return isFile(l.folder, other.folder) && isUnchanged(l.document, other.document) && isUnchanged(l.key, other.key)
 }

@@ -77,8 +77,8 @@ type State struct {
 type Stranger struct {
 	Dir string
 	Why string
-	// Away says that a link, or somebody else's folder, is on the way to it. What is
-	// behind is not looked at.
+	// Away says that a link, or somebody else's folder, is on the way to it. Nothing
+	// behind it is looked at.
 	Away bool
 	At   string // what is in the way, where it is not Dir
 }

@@ -70,7 +70,7 @@ func Patterns() []string {
 }
 
 // fixedPaths are the protected files and folders of a project whose place is known, by the
-// folder that they are in. What a star leaves open is what the programs read.
+// folder that they are in. A star stands for what the programs read there.
 var fixedPaths = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{".ai": {"state", "state/threads", "config/keys"}}
 	for _, path := range named() {

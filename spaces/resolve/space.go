@@ -68,8 +68,8 @@ func (r *Resolver) open(kind item.Kind, id string) ([]space, error) {
 	return append(spaces, space{kind: kind, name: item.System, fsys: r.roots.System}), nil
 }
 
-// openKind opens <dir>/.ai/<kind folder>; nil when there is none. What is below
-// .ai may not leave it.
+// openKind opens <dir>/.ai/<kind folder>; nil when there is none. Paths below .ai
+// may not leave it.
 func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
 	return openBelowAI(dir, of, kind.Dir(), func(ai *os.Root) error { return holdsItems(ai, dir, kind) })
 }

@@ -53,8 +53,8 @@ func (s state) String() string {
 	return ""
 }
 
-// refresh brings the index up to the files. What takes longer than the patience of a
-// search is left to the builder.
+// refresh brings the index up to the files. Work that takes longer than the patience
+// of a search is left to the builder.
 //
 // The records of threads are looked at for those alone who search in them: they are
 // many, and there is another one with each thread.

@@ -8,7 +8,7 @@
 //
 // The hash is SHA-256 over the file without that line and, in scripts, without a
 // plain shebang line: so whoever runs a script must not let that line choose the
-// program. What is signed is
+// program. The signature is over
 //
 //	rye2\n<kind>\n<id>\n<hash>
 //

@@ -47,7 +47,7 @@ func Renew(dir string, e Entry, by *sign.Key, at time.Time) error {
 	if err != nil {
 		return fmt.Errorf("renew trusted key: %w", err)
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // the file is synced by then
 	name := e.Fingerprint + ".toml"
 	data, err := readDocument(root, name, e.Path)
 	if err != nil {
@@ -100,7 +100,7 @@ func storeDocument(space item.Space, dir, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // the file is synced by then
 	if err := root.MkdirAll(path.Dir(trustedDir), 0o755); err != nil {
 		return err
 	}

@@ -62,8 +62,8 @@ type Keyring struct {
 	shipped  func(path string, content []byte) bool
 }
 
-// Load reads the keys of all spaces. What is wrong with one document is no
-// reason to do without the others; see [Keyring.Problems].
+// Load reads the keys of all spaces. A fault in one document is no reason to do
+// without the others; see [Keyring.Problems].
 func Load(from Sources) *Keyring {
 	read := readSpaces(from.Roots)
 	r := &Keyring{

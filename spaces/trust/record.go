@@ -154,7 +154,7 @@ func storeRecord(user, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // the file is synced by then
 	if err := root.MkdirAll(recordsDir, 0o700); err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func WriteSettings(of item.Space, dir, name string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced by then
+	defer func() { _ = root.Close() }() // the file is synced by then
 	name = path.Join(configDir, name)
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err

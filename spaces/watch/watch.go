@@ -32,8 +32,8 @@ type Watch struct {
 	calm  time.Duration
 }
 
-// New watches the spaces of roots that have files. What changes from now on is told.
-// An error means that the system has no watch left.
+// New watches the spaces of roots that have files. It tells changes from now on. An
+// error means that the system has no watch left.
 func New(roots resolve.Roots, calm time.Duration) (*Watch, error) {
 	files, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -45,7 +45,7 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	if err != nil {
 		return copied{}, taken(err)
 	}
-	defer func() { _ = folder.Close() }() // what was written is synced by then
+	defer func() { _ = folder.Close() }() // the file is synced by then
 	var replacing time.Time
 	if r.Overwrite {
 		replacing = a.Now()

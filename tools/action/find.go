@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// find resolves an item that c may use for action. What c may not use is
+// find resolves an item that c may use for action. An item that c may not use is
 // refused before it is looked for, so that a refusal tells nothing about it.
 func (a *Actions) find(c Caller, action, itemType, id string) (*resolve.Found, error) {
 	return a.findIn(a.in(c, ""), c, action, itemType, id)

@@ -12,7 +12,7 @@ import (
 )
 
 // signForeign signs an item of another program, whose file stays as it is: what is
-// signed is a list of its files, in a document below .ai/signatures. What is told are
+// signed is a list of its files, in a document below .ai/signatures. The result tells
 // the capabilities that it comes to, and why no thread is started by it.
 func (a *Actions) signForeign(e resolve.Entry, key *sign.Key, accepted []string) (told SignedItem, err error) {
 	found, err := a.Resolver.In(e.Space).Find(e.Kind, e.ID)

@@ -63,8 +63,8 @@ func find(command *process.Command) (string, error) {
 	return filepath.Abs(program)
 }
 
-// found is the policy with its paths as the kernel knows them. What is not there is
-// left out, and so is what lies below something hidden.
+// found is the policy with its paths as the kernel knows them. Paths that are not
+// there are left out, and so are those below something hidden.
 func (p Policy) found() Policy {
 	p.Writable, p.ReadOnly, p.Hidden = existing(p.Writable), existing(p.ReadOnly), existing(p.Hidden)
 	return p

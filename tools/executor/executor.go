@@ -139,8 +139,8 @@ func (e *Executor) Of(found *resolve.Found) (*Tool, error) {
 }
 
 // Examine refuses an item that can never be run as it is written, for whoever is about to
-// sign it. What its chain leads to need not be signed, and what it needs not be there. Notes
-// are those of a [Tool].
+// sign it. Items that its chain leads to need not be signed, and things that it needs need
+// not be there. Notes are those of a [Tool].
 func (e *Executor) Examine(found *resolve.Found) (notes []string, err error) {
 	if e.chains == nil {
 		return nil, nil
@@ -226,7 +226,7 @@ type Call struct {
 	Env  tool.Env
 	Args json.RawMessage // a JSON object; empty stands for one without members
 	// Secrets are those that Args may name by their placeholders; nil when there are
-	// none. What the tool returns must be masked.
+	// none. The result of the tool must be masked.
 	Secrets Secrets
 	// Planned is told what an item comes down to, before it runs; it may be nil.
 	Planned func(*chain.Plan)
@@ -251,9 +251,9 @@ func (e *Executor) RunItem(ctx context.Context, r *resolve.Resolver, id string, 
 	return e.Run(ctx, t, c)
 }
 
-// Run runs a tool and returns its result, which marshals to JSON. What the caller
-// did wrong comes back as a *tool.Fault, a panic as a [tool.PanicError], and any
-// other error is a failure of the tool.
+// Run runs a tool and returns its result, which marshals to JSON. A mistake of the
+// caller comes back as a *tool.Fault, a panic as a [tool.PanicError], and any other
+// error is a failure of the tool.
 func (e *Executor) Run(ctx context.Context, t *Tool, c Call) (any, error) {
 	return tool.Guarded(t.Definition.ID, func() (any, error) {
 		args, err := Reveal(c.Secrets, t.Definition, arguments(c))

@@ -19,8 +19,8 @@ type Secrets interface {
 	Named(text string) []string
 }
 
-// Reveal returns the arguments for a tool that runs on this machine. Whatever it
-// returns must be masked. Within a command line a value is quoted for its place.
+// Reveal returns the arguments for a tool that runs on this machine. The result of
+// the tool must be masked. Within a command line a value is quoted for its place.
 func Reveal(secrets Secrets, d tool.Definition, args json.RawMessage) (json.RawMessage, error) {
 	if secrets == nil {
 		return args, nil

@@ -1,6 +1,6 @@
 // Package gitignore decides which files git would leave alone, by the rules of
-// gitignore(5). It is given the files of patterns and reads nothing itself. What a
-// decision costs is bounded by the product of pattern and path, whatever the pattern.
+// gitignore(5). It is given the files of patterns and reads nothing itself. The cost
+// of a decision is bounded by the product of pattern and path, whatever the pattern.
 package gitignore
 
 import (
@@ -102,7 +102,7 @@ func trimSpaces(line string) string {
 type Chain []*File
 
 // Ignored reports whether a file or folder is ignored, by a path with slashes from
-// the top of the repository. What is below an ignored folder is ignored too, which is
+// the top of the repository. Files below an ignored folder are ignored too, which is
 // for the caller to see.
 func (c Chain) Ignored(rel string, dir bool) bool {
 	for i := len(c) - 1; i >= 0; i-- {

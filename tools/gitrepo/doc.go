@@ -4,5 +4,5 @@
 // says: hooks, monitors, filters, converters, pagers, helpers. So git is not shown
 // that configuration. It is given a git folder of our own ([Repository.Shadow]), in
 // which the configuration is ours, and the refs, objects and index of the repository
-// are links to those of the repository. What is not there cannot run.
+// are links to those of the repository. Configuration that is not there cannot run.
 package gitrepo

@@ -195,8 +195,8 @@ func linkAll(dir string, parts []part) error {
 }
 
 // Lend makes a folder of objects for another repository to borrow: links to those
-// that the repository has now. What it borrows itself is not among them. It returns
-// the folder of objects in dir.
+// that the repository has now. Objects that it borrows itself are not among them.
+// It returns the folder of objects in dir.
 func (r *Repository) Lend(dir string) (string, error) {
 	lent := filepath.Join(dir, "objects")
 	if err := os.MkdirAll(lent, 0o700); err != nil {

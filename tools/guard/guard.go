@@ -1,7 +1,7 @@
-// Package guard decides what of a tool's result a model sees: within a bound,
-// as valid UTF-8, without signature lines, and nothing binary. What is left out
-// is said, with its size, in the place where it stood. All of it is pure; the
-// caller keeps the whole and says in a few words how to get at it.
+// Package guard decides what of a tool's result a model sees: within a bound, as
+// valid UTF-8, without signature lines, and nothing binary. In the place of a part
+// that is left out its size is said. All of it is pure; the caller keeps the whole
+// and says in a few words how to get at it.
 package guard
 
 import (

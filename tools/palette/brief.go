@@ -62,7 +62,7 @@ func isArray(types any) bool {
 
 // elements is what an array says of its elements: some providers refuse one that says
 // nothing, and others one that says it element by element, as before JSON Schema 2020-12.
-// What it says is checked when the tool is called.
+// The elements are checked when the tool is called.
 func elements(items any) any {
 	if each, ok := items.([]any); ok && len(each) > 0 {
 		return map[string]any{"anyOf": each}

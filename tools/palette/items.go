@@ -32,8 +32,8 @@ type Spaces struct {
 	// [chain.Builtin] as its executor.
 	Builtin []tool.Definition
 	// Check says why another item cannot be run: nothing runs it, or it may not be
-	// used. What an item says of itself is text for a model, so that one that may not
-	// be used is not offered. Nil: no other item can be run.
+	// used. The words of an item are text for a model, so that one that may not be
+	// used is not offered. Nil: no other item can be run.
 	Check func(*resolve.Found) error
 }
 
@@ -111,7 +111,7 @@ func definition(id string, doc *item.ToolDoc) (tool.Definition, error) {
 		d.Description += undeclared
 	}
 	schema := plainly(doc.Schema, 0)
-	// Providers refuse these at the top. What they say is checked when the tool is
+	// Providers refuse these at the top. Their conditions are checked when the tool is
 	// called.
 	for _, keyword := range []string{"oneOf", "anyOf", "allOf", "not", "if", "then", "else", "enum", "$schema", "$id"} {
 		delete(schema, keyword)

@@ -22,8 +22,8 @@ type Place struct {
 	Worker                   string // whose processes these are, see ID
 }
 
-// Here is the place of this process on a machine of this name. What the system
-// does not tell is left empty.
+// Here is the place of this process on a machine of this name. A field that the
+// system does not tell is left empty.
 func Here(host string) Place {
 	return Place{Host: host, Boot: bootID(), PIDNamespace: pidNamespace()}
 }

@@ -14,8 +14,8 @@ type Tool struct {
 }
 
 // ToolsOf are the processes that tools of the threads of a project have started, by
-// thread. What cleared or hides its environment is not found, and nothing of other
-// users is.
+// thread. A process that cleared or hides its environment is not found, and none of
+// other users is.
 func ToolsOf(project string) (map[string][]Tool, error) {
 	all, err := pids()
 	if err != nil {

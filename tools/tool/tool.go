@@ -13,10 +13,10 @@ import (
 // Tool is something that can be executed by item id.
 type Tool interface {
 	Definition() Definition
-	// Call runs the tool. Args is a JSON object that has been validated against
-	// the schema. What a model did wrong comes back as a *Fault; any other error
-	// is a failure of the tool. The result must marshal to JSON; one that is an
-	// [Attacher] brings along what JSON has no place for.
+	// Call runs the tool. Args is a JSON object that has been validated against the
+	// schema. A mistake of the model comes back as a *Fault; any other error is a
+	// failure of the tool. The result must marshal to JSON; one that is an [Attacher]
+	// brings along what JSON has no place for.
 	Call(ctx context.Context, env Env, args json.RawMessage) (any, error)
 }
 

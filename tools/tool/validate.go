@@ -15,9 +15,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// Validate checks a JSON object against a schema as it stands. What does not fit
-// comes back as a *Fault with [CodeBadArguments] that names every problem and what
-// is valid instead; a schema that does not compile is a plain error.
+// Validate checks a JSON object against a schema as it stands. Misfits come back as
+// a *Fault with [CodeBadArguments] that names every problem and what is valid
+// instead; a schema that does not compile is a plain error.
 func Validate(schema, args json.RawMessage) error {
 	return Checker(func() (json.RawMessage, error) { return schema, nil })(args)
 }

@@ -30,8 +30,8 @@ type Source struct {
 	Files  []string
 }
 
-// Directive reads a file as the directive that it is here. Errors are *parse.Error. What
-// of the file has no counterpart stands in Unknown.
+// Directive reads a file as the directive that it is here. Errors are *parse.Error.
+// Unknown has the parts of the file without a counterpart.
 func Directive(s Source) (*item.DirectiveDoc, error) {
 	form, ok := FormOf(s.ID)
 	if !ok {

@@ -11,9 +11,9 @@ import (
 const callSeconds = 3600
 
 // All are the clients, in the order in which they are shown. Paths, keys and forms are
-// those of their documentation in November 2026. What a server gets of the environment
-// was seen with Claude Code 2.1.197, Codex 0.169, Gemini CLI 0.61 and OpenCode 1.18.33,
-// for the others it is what they document.
+// those of their documentation in November 2026. The variables that a server gets were
+// seen with Claude Code 2.1.197, Codex 0.169, Gemini CLI 0.61 and OpenCode 1.18.33, for
+// the others they are those of the documentation.
 func All() []Client { return slices.Concat(claudes(), editors(), agents()) }
 
 // claudes are the clients of Anthropic.

@@ -108,7 +108,7 @@ func (n Node) operand() string {
 }
 
 // Terms are the words and phrases that a hit may have, each once, in the order of
-// the query. What stands below a Not is not among them.
+// the query. Terms below a Not are not among them.
 func (n Node) Terms() []Node {
 	if n.Op == Term {
 		return []Node{n}

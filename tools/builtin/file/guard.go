@@ -24,11 +24,11 @@ import (
 )
 
 // guard keeps threads that share a working tree from writing over what others have
-// changed. What a thread has read is in the memory of its process, so a successor and a
-// resumed thread begin with nothing. Who wrote last stands below the project's state, in
-// a fixed number of small files: a record that is pushed out, or that a crash loses,
-// costs the name of a writer and no more, since contents are compared. What commands
-// write is seen as a change by somebody.
+// changed. The process of a thread remembers what it has read, so a successor and a
+// resumed thread begin with nothing. The last writer stands below the project's state,
+// in a fixed number of small files: a record that is pushed out, or that a crash loses,
+// costs the name of a writer and no more, since contents are compared. Writes of
+// commands are seen as changes by somebody.
 type guard struct {
 	// state is the folder of the project's state; empty, or not there: no thread has run,
 	// and nobody shares the tree.
@@ -179,8 +179,8 @@ func pathHash(path string) string { return contentHash([]byte(path))[:32] }
 // maxShard is far above what maxRecords take, in bytes.
 const maxShard = 64 << 20
 
-// records are those of the shard of a file, the last written last. What cannot be read
-// says nothing.
+// records are those of the shard of a file, the last written last. A record that
+// cannot be read says nothing.
 func (t *turn) records(path string) (list []written) {
 	data, err := regular.ReadFollowed(filepath.Join(t.dir, shardOf(path)+".json"), maxShard)
 	if err != nil || json.Unmarshal(data, &list) != nil || len(list) > maxRecords {
@@ -250,7 +250,7 @@ func (p *project) mayReplace(pl *place, data []byte, exists bool) error {
 }
 
 // mayEdit refuses to let the thread of a call edit lines of a file that it has read and
-// another thread has written since. What a command has changed is left to the ids of the
+// another thread has written since. Changes of a command are left to the ids of the
 // lines.
 func (p *project) mayEdit(pl *place, data []byte) error {
 	path := p.key(pl)

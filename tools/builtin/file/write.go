@@ -114,7 +114,7 @@ func badForm(problem string) *tool.Fault {
 		WithHint(`Give "path" and "content", or "files": [{"path": …, "content": …}].`)
 }
 
-// takeTurn takes the turn for all files. What is wrong with one is told by what follows.
+// takeTurn takes the turn for all files. The later steps tell what is wrong with one.
 func (p *project) takeTurn(ctx context.Context, files []writeFile) (err error) {
 	var keys []string
 	for _, f := range files {

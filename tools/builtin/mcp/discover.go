@@ -82,7 +82,7 @@ func (s Source) Discover(ctx context.Context, id string, into item.Space) (*Disc
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = folder.Close() }() // what was written is synced by then
+	defer func() { _ = folder.Close() }() // the file is synced by then
 	w := writer{source: s, server: server, space: into, folder: folder, result: &Discovered{Server: id, Space: into, Tools: []DiscoveredTool{}}}
 	return w.result, w.writeAll(offered)
 }

@@ -29,7 +29,7 @@ func Kinds() []Kind { return append(Written(), Result) }
 // By is who wrote an entry.
 type By string
 
-// The writers. What a person wrote, only a person changes.
+// The writers. Only a person changes what a person wrote.
 const (
 	ByThread By = "thread"
 	ByClient By = "client" // of the MCP server, outside threads

@@ -76,7 +76,7 @@ func (m *making) localBinary(s *interpreterSpec) string {
 	return m.inPath(append(names, s.Fallback)...)
 }
 
-// below looks for a program in a folder. What lies in a project is code of that
+// below looks for a program in a folder. A program in a project is code of that
 // folder, and counts when its user has accepted the project.
 func (m *making) below(root, folder string, names []string) string {
 	for _, name := range names {

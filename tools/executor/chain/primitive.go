@@ -4,10 +4,10 @@ import (
 	"context"
 )
 
-// Primitive runs plans. It is safe for concurrent use. What the caller did wrong,
-// and a tool that ran and failed, come back as a *tool.Fault; the result marshals
-// to JSON. One that keeps processes or connections is an io.Closer, and is closed
-// with the thread, or with the server outside threads.
+// Primitive runs plans. It is safe for concurrent use. Mistakes of the caller, and
+// a tool that ran and failed, come back as a *tool.Fault; the result marshals to
+// JSON. One that keeps processes or connections is an io.Closer, and is closed with
+// the thread, or with the server outside threads.
 type Primitive interface {
 	// Check reads the configuration of a chain before any call. Notes say what of it
 	// nobody reads; the error is a *tool.Fault about what no call could use.

@@ -61,8 +61,8 @@ type connection struct {
 	end    func()
 }
 
-// FailedError says that a server could not be reached, ended, or broke the protocol. What
-// it answers to a call is no such failure.
+// FailedError says that a server could not be reached, ended, or broke the protocol. Its
+// answer to a call is no such failure.
 type FailedError struct {
 	ServerID string
 	Doing    string // what was asked of it

@@ -42,8 +42,8 @@ func hear(ctx context.Context, response *transport.JSONRPCResponse, err error) (
 
 type overPipes struct{ *transport.Stdio }
 
-// SendRequest ends with ctx, also where the server does not read and the library is writing. What
-// it has begun to write it writes, or fails to when the connection ends.
+// SendRequest ends with ctx, also where the server does not read and the library is writing. A
+// write that has begun goes on, and fails when the connection ends.
 func (t overPipes) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	type answer struct {
 		response *transport.JSONRPCResponse

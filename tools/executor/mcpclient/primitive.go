@@ -87,8 +87,8 @@ func (p Primitive) ServerOf(plan *chain.Plan) (Server, error) {
 	return s, nil
 }
 
-// Fault says why a server was of no use. What it said and wrote is foreign text, and
-// stands apart.
+// Fault says why a server was of no use. Its words and output are foreign text, and
+// stand apart.
 func Fault(err error) error {
 	failed, ok := errors.AsType[*FailedError](err)
 	if !ok {

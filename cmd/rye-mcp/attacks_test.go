@@ -92,7 +92,7 @@ func findAttacks(t *testing.T, root string) []attack {
 			t.Fatal(err)
 		}
 	}
-	slices.SortFunc(attacks, func(a, b attack) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(attacks, func(a, b attack) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.tried, b.tried)) })
 	return attacks
 }
 

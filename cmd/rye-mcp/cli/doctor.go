@@ -199,7 +199,7 @@ func (c check) within(ctx context.Context, limit time.Duration) []finding {
 
 func writeFindings(d display, project string, found []finding) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "project %s\n\n", project)
+	fmt.Fprintf(&b, "project %s\n\n", plain.Line(project))
 	counts := map[level]int{}
 	name := 0
 	for _, f := range found {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -184,7 +185,7 @@ func writeNew(project, name string, content []byte) (path string, err error) {
 
 func tellInit(sys System, roots resolve.Roots, key *sign.Key, created bool, written []string) error {
 	for _, path := range written {
-		if _, err := fmt.Fprintf(sys.Stdout, "wrote   %s\n", path); err != nil {
+		if _, err := fmt.Fprintf(sys.Stdout, "wrote   %s\n", plain.Line(path)); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -42,10 +47,35 @@ func jsonFlag(cmd *cobra.Command, to *bool) {
 
 // writeJSON writes v indented.
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeUnseen(b.Bytes()))
+	return err
+}
+
+// escapeUnseen escapes in JSON what a terminal obeys and the library leaves as it is: control characters beyond
+// ASCII's first, and those that turn the direction of text. They stand in strings alone.
+func escapeUnseen(document []byte) []byte {
+	obeyed := func(r rune) bool { return r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf) }
+	if bytes.IndexFunc(document, obeyed) < 0 {
+		return document
+	}
+	escaped := make([]byte, 0, len(document)+16)
+	for _, r := range string(document) {
+		if !obeyed(r) {
+			escaped = utf8.AppendRune(escaped, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, unit)
+		}
+	}
+	return escaped
 }
 
 // conclude shows what a command has found, as JSON or as show writes it for

@@ -239,7 +239,7 @@ func (o *offer) followable(fingerprint string) (trust.Entry, error) {
 }
 
 func tellTrust(sys System, format string, args ...any) error {
-	_, err := fmt.Fprintf(sys.Stdout, format+"\n", args...)
+	_, err := fmt.Fprintln(sys.Stdout, plain.Line(fmt.Sprintf(format, args...))) // a folder may be called anything
 	return err
 }
 

@@ -24,7 +24,7 @@ const maxLoosened = 40
 
 // show writes whose keys sign the items, and what the settings would loosen.
 func (o *offer) show(d display) error {
-	if _, err := fmt.Fprintf(d.out, "project %s: %s\n", o.roots.Project, o.standing()); err != nil {
+	if _, err := fmt.Fprintf(d.out, "project %s: %s\n", plain.Line(o.roots.Project), plain.Line(o.standing())); err != nil {
 		return err
 	}
 	if err := o.showItems(d); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -66,7 +67,7 @@ was left by %s, and signed by key %s of %s.
 Believed from then on: rights, limits, results and transcripts of these threads,
 which can be shown and resumed. Nothing of them is started, and nothing is signed
 again; the databases are set aside, and made again from the signed folders.
-`, a.Dir, counted(len(a.Threads), "thread"), a.Key.Fingerprint(), whose)
+`, plain.Line(a.Dir), counted(len(a.Threads), "thread"), a.Key.Fingerprint(), plain.Line(whose))
 	if err == nil && a.Others > 0 {
 		_, err = fmt.Fprintf(d.out, "Not believed: %s that this key has not signed for this place.\n", counted(a.Others, "thread"))
 	}

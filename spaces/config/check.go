@@ -129,8 +129,8 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-// firstOf makes an error of the fault that stands first in the file. What a text must be
-// like is told in the words of the schema: nobody should have to read its pattern.
+// firstOf makes an error of the fault that stands first in the file. The words of the schema
+// tell what a text must be like: nobody should have to read its pattern.
 func (l layer) firstOf(schema *jsonschema.Schema, faults []*jsonschema.ValidationError) error {
 	first := slices.MinFunc(faults, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(

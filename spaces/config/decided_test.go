@@ -112,7 +112,7 @@ func TestDecided(t *testing.T) {
 }
 
 // Settings of a program that knows other keys are no settings of this one, and
-// what is no JSON is none of any.
+// text that is no JSON is none of any.
 func TestReadDecided(t *testing.T) {
 	t.Parallel()
 	loader := config.New(resolve.Roots{System: shipped()})

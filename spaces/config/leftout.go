@@ -48,7 +48,7 @@ func (p project) wholeFiles() []string {
 			if from == nil {
 				continue
 			}
-			names, _ := from.list(dir) // who reads the folder says what is wrong with it
+			names, _ := from.list(dir) // readers of the folder say what is wrong with it
 			for _, name := range names {
 				if path.Ext(name) == ".yaml" && item.IsPlain(name) {
 					files = append(files, dir+"/"+name)

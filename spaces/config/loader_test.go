@@ -238,7 +238,7 @@ func TestOriginalCoordination(t *testing.T) {
 }
 
 // TestContinuation: each setting holds from its lowest to its highest value, and
-// what lies beyond is named with its line.
+// a value beyond is named with its line.
 func TestContinuation(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -74,9 +74,9 @@ type reason int
 const (
 	notAtAll    reason = iota
 	absent             // there is none, and none was accepted
-	asIs               // what is there is what was accepted
+	asIs               // the version that is there was accepted
 	byFollowing        // a key that the user follows signed what is there
-	asCopied           // what is there was not accepted; another version was
+	asCopied           // the version that is there was not accepted; another was
 )
 
 // counts says in which version a file counts, and returns that.

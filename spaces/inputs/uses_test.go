@@ -17,7 +17,7 @@ func TestUses(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	for _, use := range got { // what is said to stay does, and nothing else
+	for _, use := range got { // a use that is said to stay does, and no other
 		if filled := inputs.Interpolate(use.Text, nil, nil); (filled == use.Text) != use.Stays {
 			t.Errorf("%+v became %q", use, filled)
 		}

@@ -115,7 +115,7 @@ type Written struct {
 	Replaced string // where what stood there is kept; empty when nothing did
 }
 
-// Put writes an item and makes it durable. What stands in its place is an error, unless
+// Put writes an item and makes it durable. Anything in its place is an error, unless
 // replacing has a time: then it is kept under a name with that time, which is no item's.
 func (f *Folder) Put(id, ext string, content []byte, replacing time.Time) (Written, error) {
 	if err := item.CheckID(id); err != nil {

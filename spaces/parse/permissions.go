@@ -12,7 +12,7 @@ import (
 func actions() []string { return []string{"execute", "fetch", "search", "sign"} }
 
 // readPermissions turns <permissions> into capabilities of the form
-// rye.<action>.<type>.<dotted id pattern>. What is not understood is an error:
+// rye.<action>.<type>.<dotted id pattern>. Anything that is not understood is an error:
 // guessing here would grant or deny the wrong thing.
 func readPermissions(doc *item.DirectiveDoc, e *element) error {
 	p := &doc.Permissions

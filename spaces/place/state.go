@@ -287,7 +287,7 @@ func unfitPath(project, dir string) (why string, exists bool, err error) {
 			return at + " is a symbolic link", true, nil
 		case !info.IsDir():
 			return at + " is not a folder", true, nil
-		case known && os.Geteuid() != 0 && owner != os.Geteuid(): // root may use what is anybody's
+		case known && os.Geteuid() != 0 && owner != os.Geteuid(): // root may use anybody's folders
 			return fmt.Sprintf("%s belongs to user %d, and this process runs as user %d", at, owner, os.Geteuid()), true, nil
 		}
 	}
@@ -299,7 +299,7 @@ func unfitPath(project, dir string) (why string, exists bool, err error) {
 func (f Finder) unmarked(project, dir string, key *sign.Key) (State, error) {
 	left, err := survey(dir)
 	if err != nil {
-		return State{Strangers: []Stranger{{Dir: dir, Why: err.Error()}}}, nil //nolint:nilerr // what cannot be read is not believed
+		return State{Strangers: []Stranger{{Dir: dir, Why: err.Error()}}}, nil //nolint:nilerr // a folder that cannot be read is not believed
 	}
 	if left.empty() {
 		return State{}, nil

@@ -159,7 +159,7 @@ func (l *linked) collect(known mark) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch l.seen++; {
 		case err != nil:
-			return nil //nolint:nilerr // what this user cannot look into, the tools cannot either
+			return nil //nolint:nilerr // the tools cannot look into it either
 		case l.seen > maxLinked:
 			return fs.SkipAll
 		case d.IsDir() && unimportant(path):

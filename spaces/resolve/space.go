@@ -143,7 +143,7 @@ func closeAll(spaces []space) error {
 // entry describes the file of an item.
 func (s space) entry(id, ext string, size int64, modTime time.Time) Entry {
 	if s.root == nil {
-		modTime = time.Time{} // what is built in has no time of its own
+		modTime = time.Time{} // a built-in item has no time of its own
 	}
 	e := Entry{Kind: s.kind, ID: id, Space: s.name, Path: s.path(s.file(id, ext)), Ext: ext, Size: size, ModTime: modTime}
 	if s.place != nil {

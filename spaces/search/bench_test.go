@@ -40,7 +40,7 @@ func manyWorld(b *testing.B) *world {
 // BenchmarkRatioSearch: 10 000 items, each against the least that does it.
 func BenchmarkRatioSearch(b *testing.B) {
 	w := manyWorld(b)
-	w.readAll(b) // what follows finds the files in memory
+	w.readAll(b) // the runs below find the files in memory
 	least := best(3, func() { w.indexBare(b) })
 	cold := best(3, func() {
 		if err := os.RemoveAll(filepath.Dir(w.db)); err != nil {

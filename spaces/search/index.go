@@ -87,7 +87,7 @@ func open(ctx context.Context, path string, src Source, o options) (*Index, erro
 }
 
 // Close releases the index. A search that runs ends first, a later one fails, and
-// what is being indexed is left to the next who searches.
+// the next who searches indexes the rest.
 func (x *Index) Close() error {
 	x.builder.end()
 	x.turn <- struct{}{}

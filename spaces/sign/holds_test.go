@@ -10,7 +10,7 @@ import (
 )
 
 // TestHolds: every signature line is recognised, whatever is put around it, and
-// what only speaks of signatures is not.
+// text that only speaks of signatures is not.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	key, err := Generate(t.TempDir(), false, rand.Reader)

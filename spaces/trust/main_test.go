@@ -59,7 +59,7 @@ func (h *house) dir(space item.Space) string {
 	return h.user
 }
 
-// load reads the keys. What stands in the system space is what was shipped.
+// load reads the keys. The files of the system space are those that were shipped.
 func (h *house) load() *trust.Keyring {
 	from := trust.Sources{Roots: resolve.Roots{Project: h.project, User: h.user, System: h.system}}
 	if h.own != nil {

@@ -89,7 +89,7 @@ func Revoke(roots resolve.Roots) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = root.Close() }() // what was removed is gone by then
+	defer func() { _ = root.Close() }() // the record is gone by then
 	err = root.Remove(recordName(p.Place))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

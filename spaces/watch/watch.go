@@ -127,7 +127,7 @@ func below(top string, most int) []string {
 		case len(folders) >= most:
 			return fs.SkipAll
 		case err != nil || !d.IsDir():
-			return nil //nolint:nilerr // what cannot be read has no items
+			return nil //nolint:nilerr // a folder that cannot be read has no items
 		case path != top && resolve.Skipped(d.Name()):
 			return fs.SkipDir
 		}

@@ -165,7 +165,7 @@ func TestSharedCallsInTurn(t *testing.T) {
 		}
 		calls.Add(1)
 		for range 100 {
-			runtime.Gosched() // whoever does not wait gets here
+			runtime.Gosched() // a caller that does not wait gets here
 		}
 		inside.Add(-1)
 	})

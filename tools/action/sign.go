@@ -124,7 +124,7 @@ func (a *Actions) examine(e resolve.Entry) (notes []string, err error) {
 	}
 	found, err := a.Resolver.In(e.Space).Find(e.Kind, e.ID)
 	if err != nil || found.Path != e.Path {
-		return nil, nil //nolint:nilerr // whoever reads the file says what is wrong with it
+		return nil, nil //nolint:nilerr // readers of the file say what is wrong with it
 	}
 	if e.Kind == item.Directive {
 		doc, err := found.Directive()

@@ -1,5 +1,5 @@
 // Package palette decides which tools a thread's model is given natively, and
-// under which names. What does not fit the palette can still be executed by id
+// under which names. A tool that does not fit the palette can still be executed by id
 // through rye_execute: the palette is a convenience, never the permission.
 package palette
 
@@ -141,7 +141,7 @@ func (p *Palette) addTools(in Input, r reach) {
 			size := len(names[c.id]) + len(d.Description) + len(d.Schema)
 			switch {
 			case errors.Is(err, chain.ErrNoTool), d.ForHooks, d.Off != nil && d.Off():
-				continue // what tools run on is nothing to call, and so is what is off
+				continue // items that tools run on are nothing to call, nor are those that are off
 			case err != nil:
 				s.Problem, s.ByID = err.Error(), errors.As(err, new(*unnamedError))
 			case r.directives && c.id == threadDirectiveID && (pattern{text: c.pattern}).wildcards() > 0:

@@ -36,7 +36,7 @@ func (r reach) kinds() []string {
 }
 
 // addPrimaries offers the primary actions that a capability speaks of, rye_execute
-// for what has no entry of its own. What is not offered can be called all the same:
+// for what has no entry of its own. An action that is not offered can be called all the same:
 // texts of directives name it.
 func (p *Palette) addPrimaries(in Input, r reach) {
 	for _, d := range in.Primaries {

@@ -42,11 +42,11 @@ func shells(t *testing.T) []string {
 func run(shell, dir, line string) string {
 	cmd := exec.Command(shell, "-c", line)
 	cmd.Dir = dir
-	out, _ := cmd.Output() // what fails has printed something else
+	out, _ := cmd.Output() // a line that fails has printed something else
 	return string(out)
 }
 
-// TestValueIsItself: whatever a value is made of, a command gets it as it is.
+// TestValueIsItself: a command gets a value as it is, whatever it is made of.
 func TestValueIsItself(t *testing.T) {
 	t.Parallel()
 	templates := []string{
@@ -139,7 +139,7 @@ func TestAttackValueInCommandLine(t *testing.T) {
 	}
 }
 
-// FuzzLine: putting a line together never panics, and what stands outside of values
+// FuzzLine: putting a line together never panics, and the text outside of values
 // is as it was written.
 func FuzzLine(f *testing.F) {
 	f.Add("echo '@@' <<E\n@@\nE\n", "v")

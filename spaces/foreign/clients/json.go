@@ -404,7 +404,7 @@ func (p *parsed) remove(at place, i int) {
 		at := before.EndOffset + len(before.AfterExtra)
 		p.splice(at, at+1, "")
 	case len(o.Members) == 1 && len(bytes.TrimSpace(append(slices.Clone(kept), p.extra(at)...))) == 0:
-		p.splice(to, at.end-1, "") // what is left is {}
+		p.splice(to, at.end-1, "") // {} is left
 	}
 }
 

@@ -53,7 +53,7 @@ func (p *parser) fail(pos int, reason string) error {
 	return &Error{Query: p.text, Pos: pos, Reason: reason}
 }
 
-// scan splits the text into tokens. What has no letter and no digit is left out:
+// scan splits the text into tokens. A term without letters and digits is left out:
 // the index has nothing of it.
 func (p *parser) scan() error {
 	var different []Node

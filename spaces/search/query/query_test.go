@@ -216,7 +216,7 @@ func TestEveryQueryIsOneToTheDatabase(t *testing.T) {
 	})
 }
 
-// FuzzParse reads any text. What is a query is one again when it is written.
+// FuzzParse reads any text. A query is one again when it is written.
 func FuzzParse(f *testing.F) {
 	for _, text := range bombs() {
 		f.Add(text[:min(len(text), 5000)])

@@ -64,7 +64,7 @@ type walked struct {
 }
 
 // walk calls visit for what lies below a place, or for the file there; without all,
-// what git ignores is left out.
+// files that git ignores are left out.
 func (p *project) walk(ctx context.Context, pl *place, all bool, visit func(walked) error) (skipped, error) {
 	w := &walker{project: p, ctx: ctx, visit: visit}
 	asked := filepath.ToSlash(pl.asked)

@@ -217,7 +217,7 @@ func (w writer) existing() (map[string]string, error) {
 		}
 		found, err := w.source.Resolver.In(w.space).Find(item.Tool, e.ID)
 		if err != nil || !w.isOurs(found) {
-			continue // what cannot be read is nobody's
+			continue // an item that cannot be read is nobody's
 		}
 		var read toolItem
 		if yaml.Unmarshal(found.Content, &read) == nil {

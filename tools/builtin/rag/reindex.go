@@ -37,7 +37,7 @@ func reindexTool(d Deps) tool.Tool {
 }
 
 // reindex embeds what is stale. Nothing is locked while a request is on its way, and
-// what was embedded is kept batch by batch: a call that is broken off loses one.
+// each batch is kept when it was embedded: a call that is broken off loses one.
 func (c call) reindex(ctx context.Context, in reindexInput) (any, error) {
 	if err := first(checkNamespace(in.Namespace)); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func TestAttackPrivateAddress(t *testing.T) {
 	} {
 		_ = s.refused("rye/web/fetch", args{"url": "http://" + host + ":" + port + "/", "timeout": 5}, tool.CodePermissionDenied)
 	}
-	for _, host := range []string{"LOCALHOST.", "2130706433", "0x7f.1", "017700000001", "127.1"} { // what a resolver makes of it is its own matter
+	for _, host := range []string{"LOCALHOST.", "2130706433", "0x7f.1", "017700000001", "127.1"} { // each resolver decides what it makes of them
 		if _, err := s.call("rye/web/fetch", args{"url": "http://" + host + ":" + port + "/", "timeout": 5}); err == nil {
 			t.Errorf("%s was fetched", host)
 		}

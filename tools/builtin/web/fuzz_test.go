@@ -10,7 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
-// FuzzPage reads pages of strangers in each format. What is shown ends its element nowhere.
+// FuzzPage reads pages of strangers in each format. Text that is shown ends its element nowhere.
 func FuzzPage(f *testing.F) {
 	for _, source := range []string{
 		"<html><title>T</title><body><p>a<b>b</b><table><tr><td>1<td>2</table>", "<script>x</script><style>y</style>z", "</web_page>", "&lt;/web_page&gt;",

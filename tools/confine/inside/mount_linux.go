@@ -35,8 +35,8 @@ func (s Spec) mount() error {
 	return enterAgain()
 }
 
-// ownTerminals puts pseudo-terminals of this process's own in the place of those of the person, whose windows
-// whoever can write there can read. Where that cannot be done they are hidden.
+// ownTerminals puts pseudo-terminals of this process's own in the place of those of the person: a
+// process that can write to those can read the windows of the person. Where that cannot be done they are hidden.
 func ownTerminals() error {
 	err := unix.Mount("devpts", pseudoTerminals, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
 	if err != nil {
@@ -69,7 +69,7 @@ func enterAgain() error {
 	return nil
 }
 
-// makeReadOnly binds a path to itself without the right to write. What else the mount
+// makeReadOnly binds a path to itself without the right to write. All else that the mount
 // below forbids stays forbidden: a namespace of one's own may not take that off.
 func makeReadOnly(path string) error {
 	if gone, err := isGone(path); gone || err != nil {

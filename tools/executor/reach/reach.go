@@ -160,8 +160,8 @@ func (r *Reach) hidden() []string {
 }
 
 // doors are sockets of programs that do for whoever asks what no command may do itself: of the person's session, of
-// terminals that go on, of agents that hold keys, of containers. What may be written is none, nor what lies around
-// it: the user's settings can name a socket.
+// terminals that go on, of agents that hold keys, of containers. A path that may be written is none, nor is a folder
+// around it: the user's settings can name a socket.
 func (r *Reach) doors(writable []string) []string {
 	user := strconv.Itoa(os.Getuid())
 	doors := []string{"/run/user/" + user, filepath.Join(r.Temp, "tmux-"+user), filepath.Join(r.Home, ".docker/run")}

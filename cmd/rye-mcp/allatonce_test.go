@@ -95,7 +95,7 @@ type crew struct {
 }
 
 // act is what a client does, how often in a hundred, and with which codes it may be
-// refused: what it is done to may be in any state, or gone.
+// refused: its object may be in any state, or gone.
 type act struct {
 	name string
 	in   int

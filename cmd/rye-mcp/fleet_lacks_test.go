@@ -54,7 +54,7 @@ func TestWorkspaceOfACommitThatLacks(t *testing.T) {
 	}
 }
 
-// TestWorkspaceOfTheKilled: what a killed thread has left in its workspace comes from the worker
+// TestWorkspaceOfTheKilled: the workspace that a killed thread has left comes from the worker
 // that sees it; that of a killed worker is told to be there, and comes with that worker. Until
 // then nobody else goes on without it.
 func TestWorkspaceOfTheKilled(t *testing.T) {

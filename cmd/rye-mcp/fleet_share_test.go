@@ -88,7 +88,7 @@ func (p *place) childOf(h *host, id thread.ID) (child thread.ID) {
 }
 
 // TestSharedWorkspaceStaysThere: a thread that works in its parent's workspace is run by the
-// worker that has that, though another has slots free; what it changes after its parent has
+// worker that has that, though another has slots free; a change that it makes after its parent has
 // ended is shown and applied elsewhere all the same.
 func TestSharedWorkspaceStaysThere(t *testing.T) {
 	longtest.Mark(t)

@@ -34,8 +34,8 @@ turns:
 `
 
 // TestWorkspaceTravels: a thread that another machine runs has the files of the machine that has
-// started it, committed there alone, uncommitted and untracked; what it has left is shown and
-// applied where it was started.
+// started it, committed there alone, uncommitted and untracked; the changes that it has left
+// are shown and applied where it was started.
 func TestWorkspaceTravels(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -285,7 +285,7 @@ func ofChildren(b *testing.B, pid int) (spent time.Duration) {
 	if err != nil {
 		b.Skip(err)
 	}
-	const tick, cutime, cstime = 10 * time.Millisecond, 16 - 3, 17 - 3 // see proc(5); what follows the name is from the third on
+	const tick, cutime, cstime = 10 * time.Millisecond, 16 - 3, 17 - 3 // see proc(5); the third field is the first after the name
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	for _, field := range slices.Concat(fields[cutime:cutime+1], fields[cstime:cstime+1]) {
 		ticks, err := strconv.Atoi(field)

@@ -68,7 +68,7 @@ func asked(t *testing.T, r scripted.Recorded) (system string, blocks []string) {
 	return string(request.System), blocks
 }
 
-// TestForkAsksTheSame: what a copy asks first is, byte for byte, what its source asked
+// TestForkAsksTheSame: the first request of a copy is, byte for byte, that of its source
 // after the same turn, and the message.
 func TestForkAsksTheSame(t *testing.T) {
 	longtest.Mark(t)

@@ -21,7 +21,7 @@ import (
 
 // Guides are the knowledge items rye/guides/* of the system space. Each block of code in
 // them, and in the README, is run here, in a project of its own for each text, where "rye-mcp init" was run. The word after the fence says
-// how; what follows it is the block's file, or "no-run: REASON".
+// how; the text after it is the block's file, or "no-run: REASON".
 //
 //	console          "$ COMMAND" lines for a shell, each followed by what it shows; nothing: it
 //	                 succeeds. "…" in a line stands for anything, a line "…" for any lines, and
@@ -417,7 +417,7 @@ func TestGuidesAreFetchedWhole(t *testing.T) {
 	}
 }
 
-// TestGuideComparison: what is shown is compared, so that an example that is wrong is found.
+// TestGuideComparison: the text shown is compared, so that an example that is wrong is found.
 func TestGuideComparison(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -25,7 +25,7 @@ import (
 const (
 	// historyVariable names a folder, in which each process has a file of its own.
 	historyVariable = "RYE_TEST_HISTORY"
-	// unfencedVariable takes the fence away: whoever writes names the run that stands there.
+	// unfencedVariable takes the fence away: each writer names the run that stands there.
 	unfencedVariable = "RYE_TEST_UNFENCED"
 )
 

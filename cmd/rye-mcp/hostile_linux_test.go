@@ -266,8 +266,8 @@ func (h *hostile) replaced(seed uint64, put func(path, outside string, r *rand.R
 	return h
 }
 
-// linkedOut makes a link out of the project of a folder below .ai; what was in
-// it lies there.
+// linkedOut makes a link out of the project of a folder below .ai; its files
+// lie there.
 func (h *hostile) linkedOut(dir string) *hostile {
 	h.Helper()
 	from, to := filepath.Join(h.project, ".ai", dir), filepath.Join(h.outside, "moved")

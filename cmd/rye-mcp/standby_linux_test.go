@@ -265,8 +265,8 @@ func TestStandbyPromotedUnderTurn(t *testing.T) {
 }
 
 // TestStandbyPromotedUnderOneWorker: the standby that takes the place of the server has a thread
-// still queued that the only worker runs. That worker takes it again, under another run; what it
-// ran before writes nothing more, and the money is that of one.
+// still queued that the only worker runs. That worker takes it again, under another run; the run
+// before writes nothing more, and the money is that of one.
 func TestStandbyPromotedUnderOneWorker(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 )
 
 // TestStopped suspends a server in the middle of a call, and a thread. Others
-// go on; what is continued goes on as well, and what stays suspended can be
-// killed.
+// go on; a process that is continued goes on as well, and one that stays suspended
+// can be killed.
 func TestStopped(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

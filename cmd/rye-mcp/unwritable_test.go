@@ -105,7 +105,7 @@ func (g *guest) wantRefusal(said, path string) {
 
 var startAThread = []string{"run", "rye/demo/worker", "--input", "part=x"}
 
-// TestUnwritable: what rye-mcp has to write to may not be written to. It says what
+// TestUnwritable: rye-mcp may not write to a place that it has to write to. It says what
 // that is and what to do about it.
 func TestUnwritable(t *testing.T) {
 	longtest.Mark(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/page"
 )
 
-// transport takes the place of app.js and api.js: what it asks goes through the host.
+// transport takes the place of app.js and api.js: its requests go through the host.
 //
 //go:embed transport.js
 var transport string

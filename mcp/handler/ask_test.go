@@ -239,8 +239,8 @@ func TestRiskIsAskedOfThePerson(t *testing.T) {
 	}
 }
 
-// TestHandoffForm: a handoff is accepted, edited and declined by a form; what is put away
-// is left to others.
+// TestHandoffForm: a handoff is accepted, edited and declined by a form; one that is put
+// away is left to others.
 func TestHandoffForm(t *testing.T) {
 	t.Parallel()
 	q := thread.Question{

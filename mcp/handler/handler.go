@@ -104,7 +104,7 @@ func open(ctx context.Context, projects Projects, call server.Call) (*Project, e
 
 // openFor finds the project of a call of an operation. Only ids of threads may lead to
 // another project than that of [Projects.Project], and to none that the client has not
-// been in: what is about all threads of a project is never moved to another one.
+// been in: a call about all threads of a project is never moved to another one.
 func openFor(ctx context.Context, projects Projects, call server.Call, ids []thread.ID) (*Project, error) {
 	if call.Common[projectPath] == "" && len(ids) > 0 {
 		p, err := projects.Holding(ctx, ids, call.Visited)

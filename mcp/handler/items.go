@@ -74,7 +74,7 @@ func readKept(s *server.Server, in action.FetchRequest) (fetchOutput, error) {
 }
 
 func addFetch(s *server.Server, projects Projects) {
-	// With a destination it writes; what stood there is kept.
+	// With a destination it writes; an item that stood there is kept.
 	addAnywhere(s, projects, texts{"rye_fetch", fetchText, []string{"query", "scope", "limit", "overwrite"}}, server.Annotations{Title: "Read an item"},
 		func(ctx context.Context, call server.Call, in action.FetchRequest) (fetchOutput, error) {
 			p, err := open(ctx, projects, call)

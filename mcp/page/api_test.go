@@ -277,7 +277,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// FuzzBodies: whatever body comes, it is answered as JSON, and a start that is taken has
+// FuzzBodies: any body that comes is answered as JSON, and a start that is taken has
 // one directive.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{

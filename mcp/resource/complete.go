@@ -75,8 +75,8 @@ func kinds(prefix string) (names []string) {
 	return names
 }
 
-// proposed are values as they stand in a URI: what a template leaves as it is must not
-// end the path.
+// proposed are values as they stand in a URI: characters that a template leaves as they are
+// must not end the path.
 func proposed(values []string) mcp.Completion {
 	c := mcp.Completion{HasMore: len(values) > maxProposed}
 	for _, v := range values[:min(len(values), maxProposed)] {

@@ -29,7 +29,7 @@ const (
 )
 
 // defaultBytes is how long the content of an answer is, in bytes of JSON, that asks for
-// no other length: what is beside it fits into an answer too.
+// no other length: the rest of the answer fits too.
 const defaultBytes = 10_000
 
 // How long a client may keep what it has read. The written part of a transcript is never

@@ -7,8 +7,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestChainOmitsTheMiddle: what is left out of a long chain are links between the first and the
-// newest, the oldest of them first, until there are only those two.
+// TestChainOmitsTheMiddle: a long chain loses links between its first and its newest,
+// the oldest of them first, until there are only those two.
 func TestChainOmitsTheMiddle(t *testing.T) {
 	t.Parallel()
 	links := make([]view.ChainLink, 9)

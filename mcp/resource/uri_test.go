@@ -133,7 +133,7 @@ func TestParseReadsWhatIsWritten(t *testing.T) {
 	})
 }
 
-// FuzzParse: whatever is read has ids that lead nowhere else, and is written as
+// FuzzParse: each address that is read has ids that lead nowhere else, and is written as
 // something that is read the same.
 func FuzzParse(f *testing.F) {
 	for uri := range hostile() {

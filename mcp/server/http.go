@@ -74,7 +74,7 @@ type HTTPOptions struct {
 // /healthz.
 //
 // It returns context.Cause(ctx) when ctx ends, and the error when the listener
-// fails. Calls in flight then end with the same cause; what they answer within
+// fails. Calls in flight then end with the same cause; an answer within
 // two seconds is still written. It takes at most about twice as long.
 func (s *Server) ServeHTTPOn(ctx context.Context, listener net.Listener, opts HTTPOptions) error {
 	w := newWeb(s, opts)

@@ -145,7 +145,7 @@ func TestEqualIDsHaveEqualKeys(t *testing.T) {
 	}
 }
 
-// A client's span is taken from _meta where it is well-formed; whatever else stands there
+// A client's span is taken from _meta where it is well-formed; anything else there
 // changes nothing about the request.
 func TestTraceparentOfARequest(t *testing.T) {
 	t.Parallel()

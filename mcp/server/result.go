@@ -17,8 +17,8 @@ import (
 // outputCheck says what does not fit the output schema of a tool.
 type outputCheck func(data json.RawMessage) error
 
-// success is the result of a call that worked; what it tells of may have failed. Models see either the structured
-// content or the text, depending on the client, so both carry the same.
+// success is the result of a call that worked; the operation that it tells of may have failed. Models see
+// either the structured content or the text, depending on the client, so both carry the same.
 func (s *Server) success(ctx context.Context, name string, fits outputCheck, out any) *mcp.CallToolResult {
 	data, err := encode(out)
 	if err != nil {
@@ -106,7 +106,7 @@ func withAttachments(data []byte, all []attachment) []byte {
 }
 
 // sortAttachments tells what a result shows, in the protocol's form, from what is only named. A
-// client passes pictures on or not; what the result says about them is in its text. An
+// client passes pictures on or not; the text of the result tells about them. An
 // image that providers refuse would end the conversation of the client's model.
 func sortAttachments(attachments []tool.Attachment) (pictures []mcp.Content, others []attachment) {
 	for _, a := range attachments {

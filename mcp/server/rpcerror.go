@@ -86,7 +86,7 @@ func encodeMessage(id string, method mcp.MCPMethod, params any) ([]byte, error) 
 }
 
 // encoded is what an encoder made, or nothing where it could not. That goes to
-// the log: what the server itself made up has no error to answer with.
+// the log: a message of the server's own has no error to answer with.
 func (s *Server) encoded(msg []byte, err error) []byte {
 	if err != nil {
 		s.log.Error().Err(err).Msg("message to the client cannot be written as JSON")

@@ -34,8 +34,8 @@ func (s *Server) schemasOf(t Untyped) (given Schemas, err error) {
 // taken from the schema's tree, which is changed.
 //
 // Each of its bytes stands in the context of every conversation. So it has names,
-// types, what is required, values to choose from and defaults; what keeps arguments
-// strict is checked on our side, where a mistake is answered with what is valid.
+// types, what is required, values to choose from and defaults; the keywords that keep
+// arguments strict are checked on our side, where a mistake is answered with what is valid.
 // Some clients that see a closed schema refuse by themselves and hide what was wrong.
 func told(schema *node, without []string) json.RawMessage {
 	if properties := schema.member(propertiesMember); properties != nil {

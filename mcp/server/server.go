@@ -20,7 +20,7 @@ var (
 	// ErrRequestCancelled means that the client cancelled this one request.
 	ErrRequestCancelled = errors.New("request cancelled by the client")
 	// ErrClientGone means that the client closed its end, or no longer reads.
-	// It is a [thread.ErrShutdown]: what was started for the client goes on.
+	// It is a [thread.ErrShutdown]: the threads started for the client go on.
 	ErrClientGone error = clientGoneError{}
 )
 

@@ -15,7 +15,7 @@ import (
 //
 // It returns nil when in ends, context.Cause(ctx) when ctx does, and the error
 // when reading or writing fails. The contexts of calls still in flight then end
-// with [ErrClientGone] or the cause of ctx; what they answer within two seconds
+// with [ErrClientGone] or the cause of ctx; an answer within two seconds
 // is still written. A Read or Write that blocks beyond that is left behind until
 // the other end of the stream closes.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {

@@ -33,7 +33,7 @@ const taskPoll = 2 * time.Second
 
 // Task is work that goes on when its call has been answered.
 type Task struct {
-	// ID cannot be guessed: whoever knows it may see, answer and cancel the task.
+	// ID cannot be guessed: a client that knows it may see, answer and cancel the task.
 	ID      string
 	Status  TaskStatus
 	Message string // for people; may be empty

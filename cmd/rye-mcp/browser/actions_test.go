@@ -133,7 +133,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestAnswers: what asks stands on top with the time that it has, and each answer is taken.
+// TestAnswers: a thread that asks stands on top with the time that it has, and each answer is taken.
 func TestAnswers(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -24,7 +24,7 @@ one
 Change the files.
 `
 
-// TestDiff: what a thread has changed in a workspace of its own is said in its row, and shown line by line.
+// TestDiff: the row of a thread says what it has changed in a workspace of its own, which is shown line by line.
 func TestDiff(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -301,7 +301,7 @@ func (b *tab) press(role, name string, in ...within) {
 }
 
 // clickStill points at something, and clicks it when it does not move any more, as a person
-// does: what the pointer left may give its room back.
+// does: the element that the pointer left may give its room back.
 func clickStill(e *rod.Element) error {
 	if err := e.Hover(); err != nil {
 		return err

@@ -113,7 +113,7 @@ func Main(sys System, args []string) int {
 	return report(sys, err, tryAfter(cmd, err))
 }
 
-// exitError ends the program with a code; what there was to say has been said.
+// exitError ends the program with a code; everything has been said by then.
 type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }

@@ -48,8 +48,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasAdvice holds what the guides promise: whatever is wrong with a command
-// line, the next thing to try is told.
+// TestEveryErrorHasAdvice holds what the guides promise: the next thing to try is told,
+// whatever is wrong with a command line.
 func TestEveryErrorHasAdvice(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -23,8 +23,8 @@ import (
 // at most.
 const completionTime = time.Second
 
-// completer offers what an argument may be. It only looks: what it cannot read
-// offers nothing, as a shell has no place for an error.
+// completer offers what an argument may be. It only looks: a source that it
+// cannot read offers nothing, as a shell has no place for an error.
 type completer struct {
 	sys  System
 	opts *options

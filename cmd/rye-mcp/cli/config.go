@@ -115,8 +115,8 @@ func readSettings(sys System, opts options) (*config.Snapshot, error) {
 	return config.New(roots).Read(), nil
 }
 
-// explainSettings returns an error for a name that is not known; what is wrong
-// with the files is part of the answer.
+// explainSettings returns an error for a name that is not known; the answer tells
+// what is wrong with the files.
 func explainSettings(sys System, settings *config.Snapshot, name string) (settingsJSON, error) {
 	s := settingsJSON{Name: name, Values: []valueJSON{}}
 	explained, err := settings.Explain(name)

@@ -41,8 +41,8 @@ func (d *doctor) memory(ctx context.Context) []finding {
 	return found
 }
 
-// memoryAside names indexes of memory that were damaged: what could be read of them is in
-// the one that is used, and the rest is lost.
+// memoryAside names indexes of memory that were damaged: the entries that could be read
+// are in the one that is used, and the rest is lost.
 func (d *doctor) memoryAside(store string) []finding {
 	below, inState := strings.CutPrefix(store, config.MemoryInState)
 	state, err := d.state()

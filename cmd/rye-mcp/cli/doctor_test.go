@@ -168,7 +168,7 @@ func TestFew(t *testing.T) {
 	}
 }
 
-// TestAdoptWith: what is said to help against a stranger's state can be done.
+// TestAdoptWith: the advice against a stranger's state can be followed.
 func TestAdoptWith(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/due"
 )
 
-// TestDueFindings: what is due is told in a line, and warned of where it is due for long or
-// could not be sent.
+// TestDueFindings: a line tells what is due, and warns where that is due for long or could not
+// be sent.
 func TestDueFindings(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)

@@ -52,7 +52,7 @@ func joinFleet(p *project, sys System, log zerolog.Logger) {
 }
 
 // underWorker is the worker whose thread this process runs. The environment alone says
-// nothing: what a thread has left running, or anybody, can have a variable of that name.
+// nothing: a process that a thread has left running, or anybody's, can have a variable of that name.
 func (s System) underWorker() (by thread.Incarnation, name string) {
 	if s.store == nil || s.store.handed == nil {
 		return "", ""

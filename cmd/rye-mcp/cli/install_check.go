@@ -26,7 +26,7 @@ type started struct {
 
 // tryOut starts the server as the client will, and lists its tools. Of an entry in a
 // project's file, which anybody may have written, only what this program puts into it is
-// tried: what else stands there is neither run nor set.
+// tried: anything else there is neither run nor set.
 func (in *installer) tryOut(ctx context.Context, c clients.Client, change clients.Change, found clients.Installed, done *installed) error {
 	if in.flags.scope == scopeProject {
 		alone, err := c.Put(nil, change)

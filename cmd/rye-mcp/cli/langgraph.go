@@ -99,7 +99,7 @@ func initLangGraph(ctx context.Context, sys System, opts options, url, graph, se
 }
 
 // lookAtMirror tells whether the server that the settings name will do. One that does not
-// answer yet is no failure: what is due waits for it.
+// answer yet is no failure: copies that are due wait for it.
 func lookAtMirror(ctx context.Context, sys System, roots resolve.Roots) error {
 	set, _, err := config.MirrorOf(config.New(resolve.Roots{User: roots.User, Project: roots.Project, System: system.FS()}).Read())
 	if err != nil {

@@ -16,7 +16,7 @@ type markdown struct {
 	depth int // of lists and quotes around the text
 }
 
-// Bounds of what is shown as it is meant; what is beyond is shown as text.
+// Bounds of what is shown as it is meant; the rest is shown as text.
 const (
 	mostDepth   = 6
 	mostColumns = 16 // of a table

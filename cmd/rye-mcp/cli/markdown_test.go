@@ -62,7 +62,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// FuzzMarkdown: whatever a text holds, nothing of it moves the cursor of a terminal.
+// FuzzMarkdown: nothing of a text moves the cursor of a terminal, whatever it holds.
 func FuzzMarkdown(f *testing.F) {
 	f.Add("# a\n- b\n  - c\n\n| a | b |\n|---|---|\n| c |\n> `x`\n```\ny", 10)
 	f.Add("1. \n\n\n   > - ```\n", 0)

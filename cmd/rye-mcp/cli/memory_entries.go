@@ -102,8 +102,8 @@ func (p *project) keptSettings() (config.Memory, error) {
 	return set, err
 }
 
-// entriesOffOrOn are the entries also while memory is off: what belongs to a deleted thread
-// goes all the same. Nothing is made. With settings that cannot be read they are those of
+// entriesOffOrOn are the entries also while memory is off: the entries of a deleted thread
+// go all the same. Nothing is made. With settings that cannot be read they are those of
 // the default file, and unread says why there may be others.
 func (p *project) entriesOffOrOn() (b *remembered.Book, unread, err error) {
 	set, unread := p.keptSettings()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMemoryAdd: what stands is shown instead of dropped in silence, what is nearly the same is
-// named, and keys may be shortened.
+// TestMemoryAdd: an entry that stands is shown instead of dropped in silence, one that is nearly
+// the same is named, and keys may be shortened.
 func TestMemoryAdd(t *testing.T) {
 	t.Parallel()
 	p := remembering(t, "enabled: true\nembedding: {base_url: 'http://127.0.0.1:1/v1'}\n")

@@ -257,7 +257,7 @@ func newMirrorCommand(sys System, opts *options) *cobra.Command {
 }
 
 func sendCopies(ctx context.Context, with sending) error {
-	// What is due can stand where the threads are: whoever does not get there must say so.
+	// The list of what is due can stand where the threads are: a process that cannot reach it must say so.
 	if _, err := with.store.Now(ctx); err != nil {
 		return err
 	}

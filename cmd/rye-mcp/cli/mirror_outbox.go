@@ -76,8 +76,8 @@ func (m *mirroring) join(ctx context.Context) error {
 	return nil
 }
 
-// ofWorker reports whether this process is a worker, or runs a thread for one: what is due is
-// then sent by that one of the workers which River chooses.
+// ofWorker reports whether this process is a worker, or runs a thread for one: the worker
+// that River chooses then sends what is due.
 func (m *mirroring) ofWorker() bool {
 	return m.sys.worker != nil || m.guest != nil && m.guest.Under != ""
 }

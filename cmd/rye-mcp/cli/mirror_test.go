@@ -10,7 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestSentBeforeItChanged: what was noted before a change can be sent before the change. The
+// TestSentBeforeItChanged: a thread noted before a change can be sent before the change. The
 // thread is due after it, too.
 func TestSentBeforeItChanged(t *testing.T) {
 	t.Parallel()

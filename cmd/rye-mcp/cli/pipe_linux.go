@@ -11,7 +11,7 @@ import (
 
 // awaited is a reader of the same stream in which no thread of the system has to wait,
 // and what ends it. Of a pipe the system gives another opening, whose reads need not
-// block; whoever shares the first one, as a shell does with what it runs, finds that as
+// block; others that share the first one, as a shell does with what it runs, find that as
 // it was. Anything else is returned as it is.
 func awaited(in io.Reader) (io.Reader, func()) {
 	file, ok := in.(*os.File)

@@ -19,7 +19,7 @@ import (
 const (
 	// exampleAddress is what messages suggest for --http.
 	exampleAddress = "127.0.0.1:8765"
-	// minToken is the shortest token, in characters: what is shorter can be
+	// minToken is the shortest token, in characters: a shorter one can be
 	// guessed.
 	minToken = 16
 	// maxTokenFile is how many bytes of a token file are read.
@@ -100,7 +100,7 @@ func serveHTTP(ctx context.Context, sys System, opts options, serve serveOptions
 		p := s.offerPage(serving, sys, &settings)
 		lines += "page " + pageAddress(listener.Addr(), web.hosts, "token", p.Token(web.page == pageReadOnly)) + "\n"
 	}
-	// One write: who reads the first line may be gone before a second one.
+	// One write: the reader of the first line may be gone before a second one.
 	if _, err := io.WriteString(sys.Stdout, lines); err != nil {
 		return errors.Join(err, listener.Close())
 	}

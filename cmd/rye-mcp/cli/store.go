@@ -44,8 +44,8 @@ func storeOptions(here process.Place, s place.State) sqlite.Options {
 	}}
 }
 
-// storeOptions are those of a store that stays open: what is put in its place
-// meanwhile must be the user's too.
+// storeOptions are those of a store that stays open: a folder that is put in
+// its place meanwhile must be the user's too.
 func (p *project) storeOptions(s place.State) sqlite.Options {
 	options := storeOptions(p.place, s)
 	options.Ours = func() error { return p.state.stillIn(s.Dir) }

@@ -12,8 +12,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
 )
 
-// TestNextOfMigrate: what is to be done after a move is told as it was typed, and only where
-// the settings lead elsewhere, whatever the password comes from.
+// TestNextOfMigrate: the next step after a move is told as it was typed, and only where the
+// settings lead elsewhere, whatever the password comes from.
 func TestNextOfMigrate(t *testing.T) {
 	t.Parallel()
 	const to = "postgres://rye@db.example/rye"
@@ -46,7 +46,7 @@ func TestNextOfMigrate(t *testing.T) {
 	}
 }
 
-// TestServerFindings: what is to be said of a server is said, and nothing of a sound one.
+// TestServerFindings: the findings about a server are told, and there are none of a sound one.
 func TestServerFindings(t *testing.T) {
 	t.Parallel()
 	url, err := storeurl.Parse("postgres://me:hunter2@db.example/rye")

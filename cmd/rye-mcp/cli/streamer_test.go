@@ -7,8 +7,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// The words go to one stream, whole lines about what is done to the other; whoever looks
-// at a thread has both on one, with what the command that starts it leaves out.
+// The words go to one stream, whole lines about what is done to the other; a command that
+// looks at a thread has both on one, with what the command that starts it leaves out.
 func TestStreamer(t *testing.T) {
 	t.Parallel()
 	var out, aside, both strings.Builder

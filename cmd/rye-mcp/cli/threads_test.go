@@ -85,7 +85,7 @@ func TestCompleteID(t *testing.T) {
 	}
 }
 
-// TestWithoutThreads: what is wrong with a command is told in a project without threads
+// TestWithoutThreads: a command tells what is wrong with it in a project without threads
 // too, and not that there are none; looking makes no state there.
 func TestWithoutThreads(t *testing.T) {
 	t.Parallel()

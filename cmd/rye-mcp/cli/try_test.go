@@ -13,7 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// TestTry: what a person does wrong most often is answered with what to do, and not with the
+// TestTry: the commonest mistakes of a person are answered with what to do, and not with the
 // help of the command alone.
 func TestTry(t *testing.T) {
 	t.Parallel()

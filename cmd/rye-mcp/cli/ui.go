@@ -156,8 +156,8 @@ func (m *mcpServer) offerPage(ctx context.Context, sys System, settings *server.
 	return p
 }
 
-// clientOf tells who has opened a connection, as far as it can be known: what cleared its
-// environment and left its parents is taken for a person's.
+// clientOf tells who has opened a connection, as far as it can be known: a process that cleared
+// its environment and left its parents is taken for a person's.
 func clientOf(client, server netip.AddrPort) webpage.Client {
 	from, known := process.ClientOf(client, server)
 	if !known {

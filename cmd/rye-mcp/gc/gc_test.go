@@ -78,7 +78,7 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
-// TestAfterCollection: what is set after one collection is set after the next one too.
+// TestAfterCollection: a value that is set after one collection is set after the next one too.
 func TestAfterCollection(t *testing.T) { //nolint:paralleltest // the percentage is the process's
 	before := debug.SetGCPercent(400)
 	defer debug.SetGCPercent(before)

@@ -1,5 +1,5 @@
-// Package plain makes any text fit to be shown on a terminal: what models, files and
-// other programs said cannot move the cursor, change colours, open links or turn the
+// Package plain makes any text fit to be shown on a terminal: text of models, files and
+// other programs cannot move the cursor, change colours, open links or turn the
 // direction of what is written around it.
 package plain
 

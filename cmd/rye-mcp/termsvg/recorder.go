@@ -15,7 +15,7 @@ const (
 // Options are those of a recording.
 type Options struct {
 	Title         string // told to those who cannot see it, and shown above
-	Columns, Rows int    // of the terminal; what is longer goes on in the next line
+	Columns, Rows int    // of the terminal; a longer line goes on in the next one
 	Now           func() time.Time
 }
 

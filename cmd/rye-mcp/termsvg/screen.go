@@ -184,7 +184,7 @@ func (s *screen) render(params string) {
 		case err != nil:
 			return
 		case n == 38 || n == 48:
-			return // colours by number: what follows belongs to them
+			return // colours by number: the numbers that follow belong to them
 		case n == 1:
 			s.style.bold = true
 		case n == 2:

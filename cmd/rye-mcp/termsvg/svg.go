@@ -82,7 +82,7 @@ func percent(at, whole time.Duration) string {
 	return fmt.Sprintf("%.3f%%", max(0.001, 100*at.Seconds()/whole.Seconds()))
 }
 
-// writeRow draws the cells of a row: what looks alike is one text, which takes up its
+// writeRow draws the cells of a row: cells that look alike are one text, which takes up its
 // columns whatever font there is.
 func writeRow(out *bytes.Buffer, row int, cells []cell) {
 	y := barHeight + lineHeight*(row+1) - 6

@@ -16,7 +16,7 @@ type span struct {
 	text  string
 }
 
-// lineOf puts spans into a line of at most so many columns; what has no room is cut.
+// lineOf puts spans into a line of at most so many columns; the rest is cut.
 func lineOf(width int, spans ...span) string {
 	var b strings.Builder
 	for _, s := range spans {

@@ -150,7 +150,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}
 }
 
-// TestVersions: whatever is not a version of this keeper, and of this part of the board,
+// TestVersions: text that is no version of this keeper, and of this part of the board,
 // gets the whole one.
 func TestVersions(t *testing.T) {
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestVerified: what has ended is verified while somebody follows, again when its files
+// TestVerified: a thread that has ended is verified while somebody follows, again when its files
 // have changed, and no transcript is read twice for nothing.
 func TestVerified(t *testing.T) {
 	longtest.Mark(t)

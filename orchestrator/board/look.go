@@ -11,7 +11,7 @@ import (
 )
 
 // stand is all of a row that the store tells at each look. Where it is as it was, the row
-// is the one before: what is long or lies in files is not read again.
+// is the one before: long values and files are not read again.
 type stand struct {
 	newest      threadRow
 	key, parent thread.ID

@@ -14,8 +14,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestPatches: whatever comes to pass, and whenever somebody looks, the patches put one
-// after the other are the board that a server shows which has just been started.
+// TestPatches: the patches put one after the other are the board that a server shows which
+// has just been started, whatever comes to pass, and whenever somebody looks.
 func TestPatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

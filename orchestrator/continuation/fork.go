@@ -199,7 +199,7 @@ func (f *forking) bindToParent(ctx context.Context, p *plan.Plan) error {
 }
 
 // copyConversation reads what the copy begins with. One that runs must have room for
-// it; who resumes one that rests sees to that.
+// it; a resume of one that rests sees to that.
 func (f *forking) copyConversation(ctx context.Context) error {
 	var until transcript.Until
 	if f.request.AtTurn != nil {
@@ -327,8 +327,8 @@ func (f *forking) endAtOnce(ctx context.Context, rec thread.Record) (thread.Reco
 	return claimed, errors.Join(err, closed)
 }
 
-// decided reports whether the end of a copy is in its transcript: whoever looks at it
-// next ends the row as well, so nobody may be told that there is no copy.
+// decided reports whether the end of a copy is in its transcript: the next who looks
+// at it ends the row as well, so nobody may be told that there is no copy.
 func (f *forking) decided(rec thread.Record) bool {
 	w, err := f.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
 	if err != nil {

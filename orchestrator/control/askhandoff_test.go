@@ -104,7 +104,7 @@ func (s *scene) proposes(id thread.ID) thread.Question {
 }
 
 // TestApproveHandoff: a handoff is accepted, with another summary or its own, or
-// declined; what is no answer to it is refused, and leaves the question open.
+// declined; anything that is no answer to it is refused, and leaves the question open.
 func TestApproveHandoff(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -61,7 +61,7 @@ func (s *scene) locked(name string) (unlock func(bool), runs func() int) {
 	}
 }
 
-// TestMapProviderAway has the provider of a set go away for a while: what waits stays
+// TestMapProviderAway has the provider of a set go away for a while: an item that waits stays
 // waiting, is given to no other provider, and starts when it is back. The answer says why it
 // waits, and the set can be cancelled.
 func TestMapProviderAway(t *testing.T) {
@@ -126,8 +126,8 @@ func TestMapProviderAway(t *testing.T) {
 	}
 }
 
-// TestMapProviderRemoved takes the provider of a set out of the settings: who looks at the set,
-// or waits for it, is told what it waits for and what can be done, until it is back.
+// TestMapProviderRemoved takes the provider of a set out of the settings: a caller that looks at
+// the set, or waits for it, is told what it waits for and what can be done, until it is back.
 func TestMapProviderRemoved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

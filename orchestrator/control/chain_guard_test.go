@@ -127,7 +127,7 @@ func TestNeverContinued(t *testing.T) {
 	s.wantState(thread.Running, next, root)
 }
 
-// TestResumeIsJudged: what a thread may do is held against the settings as they are
+// TestResumeIsJudged: the rights of a thread are held against the settings as they are
 // when it is resumed.
 func TestResumeIsJudged(t *testing.T) {
 	longtest.Mark(t)
@@ -303,8 +303,8 @@ func TestRequestKeyOfAChain(t *testing.T) {
 
 func samePlace(a, b records.Source) bool { return a.Where() == b.Where() }
 
-// TestForgedLinkTellsNothing: what somebody has changed in the transcript of an
-// earlier thread of a chain is not told as a fact to the next.
+// TestForgedLinkTellsNothing: a change that somebody has made in the transcript of
+// an earlier thread of a chain is not told as a fact to the next.
 func TestForgedLinkTellsNothing(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

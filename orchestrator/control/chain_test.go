@@ -78,8 +78,8 @@ func (s *scene) wantStopped(first, second, root thread.ID, below ...thread.ID) {
 	s.order(root, "complete")
 }
 
-// TestOrphansOfAChain: what the first of a chain has started is stopped when the
-// last dies, and goes on when a thread hands over and dies after it.
+// TestOrphansOfAChain: children that the first of a chain has started are stopped when
+// the last dies, and go on when a thread hands over and dies after it.
 func TestOrphansOfAChain(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -271,8 +271,8 @@ func (s *scene) tool(id thread.ID, how string, env ...string) int {
 	return pid
 }
 
-// TestOrphans kills a parent; what becomes of its children is the project's
-// choice.
+// TestOrphans kills a parent; the project chooses what becomes of its
+// children.
 func TestOrphans(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -456,8 +456,8 @@ func (s *takenStore) Get(ctx context.Context, id thread.ID) (thread.Record, erro
 	return s.Store.Get(ctx, id)
 }
 
-// TestLateSettlerHoldsNothing: whoever waits for another settler of a thread has no lock of it
-// that would be left if its process ended.
+// TestLateSettlerHoldsNothing: a process that waits for another settler of a thread has no lock
+// of it that would be left if its process ended.
 func TestLateSettlerHoldsNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

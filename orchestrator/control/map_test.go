@@ -243,8 +243,8 @@ func TestMapTellsQuestions(t *testing.T) {
 	s.order(parent.Env.ThreadID, "complete")
 }
 
-// TestMapMoves kills what works of a set for which nobody waits: whoever moves the queue
-// starts the next, and settles the set in the end.
+// TestMapMoves kills what works of a set for which nobody waits: a process that moves the
+// queue starts the next, and settles the set in the end.
 func TestMapMoves(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -302,7 +302,7 @@ func TestMapWithoutKey(t *testing.T) {
 	}
 }
 
-// TestMapKeys changes what a result depends on, one by one: what has changed runs again.
+// TestMapKeys changes what a result depends on, one by one: the items concerned run again.
 func TestMapKeys(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()

@@ -143,8 +143,8 @@ func TestResumeTooLong(t *testing.T) {
 	}
 }
 
-// TestTooLongByTheCount: what the provider has counted of a conversation, with what came
-// after that, decides whether it fits, in copies up to a turn and of a copy that rests too.
+// TestTooLongByTheCount: the provider's count of a conversation, with what came after that,
+// decides whether it fits, in copies up to a turn and of a copy that rests too.
 func TestTooLongByTheCount(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

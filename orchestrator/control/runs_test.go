@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
-// TestRunsAreLetGo: whoever makes a run says when its life is claimed, or will not be: when a start
+// TestRunsAreLetGo: the maker of a run says when its life is claimed, or will not be: when a start
 // is refused or queued, when the queue has nobody for a slot, and when a dead thread was settled.
 func TestRunsAreLetGo(t *testing.T) {
 	t.Parallel()

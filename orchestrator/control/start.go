@@ -13,8 +13,8 @@ import (
 )
 
 // Start registers a thread and starts its process, or puts it in the queue when as
-// many run as may. All or nothing: what a caller can have got wrong is refused
-// before anything is written, and what fails later leaves the thread in state
+// many run as may. All or nothing: a mistake that a caller can have made is refused
+// before anything is written, and a later failure leaves the thread in state
 // error with its reservation released.
 //
 // A RequestKey that names a thread already returns that thread, however its

@@ -92,7 +92,7 @@ func TestStopOfEndedProcess(t *testing.T) {
 	}
 }
 
-// TestSteeredBesideSuspended: whoever waits for a thread that is suspended is told of a message,
+// TestSteeredBesideSuspended: a caller that waits for a suspended thread is told of a message,
 // too.
 func TestSteeredBesideSuspended(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func (s *scene) verify(id thread.ID) verify.Verdict {
 	return v.Threads[0]
 }
 
-// TestParentSigns: what a start writes is signed, and bounds what is below it.
+// TestParentSigns: the thread.json that a start writes is signed, and bounds what is below it.
 func TestParentSigns(t *testing.T) {
 	t.Parallel()
 	s := newSignedScene(t)
@@ -255,8 +255,7 @@ func TestLedgerIsNotSigned(t *testing.T) {
 	}
 }
 
-// TestBudgetTold: what get_status and get_budget say of the money is what the
-// ledger has.
+// TestBudgetTold: get_status and get_budget say of the money what the ledger has.
 func TestBudgetTold(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

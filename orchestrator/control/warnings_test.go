@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSettingsToldOnce: what is wrong with the settings is told with the root of a tree, and not
+// TestSettingsToldOnce: problems of the settings are told with the root of a tree, and not
 // with each thread below it.
 func TestSettingsToldOnce(t *testing.T) {
 	t.Parallel()

@@ -44,8 +44,8 @@ type Kind struct {
 	Advice string // where apply does nothing: why, and what to do
 }
 
-// Kinds lists every kind, in the order in which apply mends: what others are held
-// against comes first. The search index is not among them: each search compares it with
+// Kinds lists every kind, in the order in which apply mends: a kind that others are
+// held against comes first. The search index is not among them: each search compares it with
 // the files.
 func Kinds() []Kind {
 	return []Kind{

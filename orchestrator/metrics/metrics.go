@@ -43,7 +43,7 @@ type Rows interface {
 type Project struct {
 	Path string // its name in labels
 	Rows Rows
-	// Transcript is that of a thread; nil: what threads did is not told.
+	// Transcript is that of a thread; nil: no metric tells what threads did.
 	Transcript func(thread.ID) records.Source
 }
 

@@ -54,7 +54,7 @@ func (h *house) must(err error) {
 	}
 }
 
-// scrape lets a time pass in which a look does not hold, and scrapes twice: what is new is
+// scrape lets a time pass in which a look does not hold, and scrapes twice: a new series is
 // 0 at first.
 func (h *house) scrape() map[string]string {
 	h.Helper()
@@ -398,7 +398,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// The clock of the machine is put back by an hour: what happens from then on counts.
+// The clock of the machine is put back by an hour: events from then on count.
 func TestClockPutBack(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

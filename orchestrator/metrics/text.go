@@ -184,8 +184,8 @@ func isHidden(r rune) bool { return !unicode.IsPrint(r) }
 // other is the label of all names beyond those that have one of their own.
 const other = "_other"
 
-// names bounds how many values a label can have: whoever chooses names cannot make
-// series without end.
+// names bounds how many values a label can have: somebody who chooses names cannot
+// make series without end.
 type names struct {
 	most int
 	seen map[string]bool

@@ -45,7 +45,7 @@ func (w *world) answers(n, status int, body string) {
 	})
 }
 
-// TestServerFaults: whatever the server answers for an hour, nothing is lost.
+// TestServerFaults: nothing is lost, whatever the server answers for an hour.
 func TestServerFaults(t *testing.T) {
 	t.Parallel()
 	const forever = 1 << 30

@@ -271,7 +271,7 @@ type noteAtRelease struct {
 
 func (n noteAtRelease) Release() error { n.note(); return nil }
 
-// TestNotedAtTheEnd: what is noted while the lease is held, after the last look, is sent.
+// TestNotedAtTheEnd: a thread that is noted while the lease is held, after the last look, is sent.
 func TestNotedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -120,7 +120,7 @@ func (d *Desk) isDue(ctx context.Context, keys []string) (bool, error) {
 // threads of theirs work.
 func (d *Desk) take(ctx context.Context, keys []string) (events []Event, works bool, err error) {
 	for _, key := range keys {
-		busy, err := d.Threads.Store.Works(ctx, key) // before: what ends meanwhile is found below
+		busy, err := d.Threads.Store.Works(ctx, key) // before: a thread that ends meanwhile is found below
 		if err != nil {
 			return nil, false, err
 		}

@@ -109,7 +109,7 @@ func TestAttackWebhookRedirect(t *testing.T) {
 	}
 }
 
-// TestFirstLine: what a command said last is told up to a length, in whole characters.
+// TestFirstLine: the last words of a command are told up to a length, in whole characters.
 func TestFirstLine(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{

@@ -39,7 +39,7 @@ func (t *Table) Orchestrator() (tool.Definition, error) {
 
 // union is the schema of a tool that takes the name of an operation and its
 // parameters. It is open: each operation checks its own, and knows other names of
-// them. It tells types and values; what a parameter means stands in its name, and
+// them. It tells types and values; the name of a parameter says what it means, and
 // every byte more would be in the context of each thread that has the tool.
 func (t *Table) union() (any, error) {
 	u := union{schemas: map[string]object{}}

@@ -45,8 +45,8 @@ func FirstWords(text string) string {
 	return name
 }
 
-// plainText is the beginning of a text without the marks of Markdown and XML: what is
-// left reads as a sentence.
+// plainText is the beginning of a text without the marks of Markdown and XML: the
+// rest reads as a sentence.
 func plainText(text string) string {
 	text = text[:min(len(text), maxNamed)]
 	var plain strings.Builder

@@ -58,7 +58,7 @@ type Move struct {
 	From, To End
 	Memory   Memory
 	Only     bool // look and compare
-	// Begun: what is in the new place was left there by a move from the old one.
+	// Begun: an earlier move from the old place has left what is in the new one.
 	Begun bool
 	// Mark notes how far the new place is.
 	Mark        func(context.Context, Stage) error

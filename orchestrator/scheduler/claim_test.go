@@ -27,7 +27,7 @@ func (d *disturbed) Claim(k life.Key) (life.Hold, error) {
 }
 
 // TestClaim: that somebody takes a place away meanwhile, or holds what is there for that,
-// is tried again and not for ever; whoever gives up leaves nothing behind.
+// is tried again and not for ever; a claim that is given up leaves nothing behind.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	disk := errors.New("disk")

@@ -77,7 +77,7 @@ func (c *Scheduler) Dispatch(ctx context.Context) error {
 }
 
 // dispatch is Dispatch by a load of the queue that was just read. No more threads are started
-// than were queued: whoever puts another there looks at the queue then.
+// than were queued: a caller that puts another there looks at the queue then.
 func (c *Scheduler) dispatch(ctx context.Context, load store.QueueLoad) (err error) {
 	c.nextRetry.Store(0)
 	if load.Queued == 0 && load.Sets == 0 && load.Retries == 0 {

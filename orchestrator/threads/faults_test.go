@@ -13,7 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// TestFaultOfLabel: what is wrong with a name is told alone, without what was being done to
+// TestFaultOfLabel: the problem of a name is told alone, without what was being done to
 // which thread.
 func TestFaultOfLabel(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestFaultOfLabel(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOthers: what others have done to a thread at the same time is told by a
+// TestFaultsOfOthers: a change of a thread by others at the same time is told by a
 // code, and is no failure of ours.
 func TestFaultsOfOthers(t *testing.T) {
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestFaultsOfOthers(t *testing.T) {
 	}
 }
 
-// TestHintOfNoProvider: what a model is told to do fits why no model can be had.
+// TestHintOfNoProvider: the hint for a model fits why no model can be had.
 func TestHintOfNoProvider(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{

@@ -58,8 +58,8 @@ func (t *Threads) AwaitRow(ctx context.Context, rec thread.Record, wanted func(t
 	}
 }
 
-// settleEvery is how often a thread is tried to be settled that cannot be: what has ended the
-// process, as a store that cannot be written, may keep it from being told of, too.
+// settleEvery is how often a thread is tried to be settled that cannot be: the cause that has
+// ended the process, as a store that cannot be written, may keep its end from being told, too.
 const settleEvery = time.Second
 
 // settleDead sees to it that a thread whose process has ended is settled, by

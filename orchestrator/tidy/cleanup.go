@@ -74,8 +74,8 @@ const mostCleaned = 1000
 // Cleanup deletes threads that have ended and were not used for a time, with their chains
 // and all below them. A chain is judged by its newest thread; where anything that would
 // go with it is younger or lives, or anything above it lives, it stays. A confirm holds
-// for the time up to which threads had been used in the dry run: what ends or is used
-// later stays. At most 1000 threads go at a time.
+// for the time up to which threads had been used in the dry run: a thread that ends
+// or is used later stays. At most 1000 threads go at a time.
 func (t *Tidier) Cleanup(ctx context.Context, req CleanupRequest) (Cleaned, error) {
 	req.From = cmp.Or(req.From, t.Threads.Parent)
 	told, err := t.cleanup(ctx, req)

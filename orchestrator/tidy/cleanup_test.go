@@ -75,8 +75,8 @@ func TestCleanup(t *testing.T) {
 	s.wantWhole(belowLiving)
 }
 
-// TestCleanupConfirm: a confirm holds for the time that was shown; what ends or is used
-// later stays.
+// TestCleanupConfirm: a confirm holds for the time that was shown; a thread that
+// ends or is used later stays.
 func TestCleanupConfirm(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -227,7 +227,7 @@ func (m *meanwhile) Delete(c ctx, sets [][]thread.ID, now time.Time) ([]error, e
 	return m.Store.Delete(c, sets, now)
 }
 
-// TestCleanupRefusedMeanwhile: what somebody goes on with while a cleanup looks at it stays,
+// TestCleanupRefusedMeanwhile: a thread that somebody goes on with while a cleanup looks stays,
 // and no number of the answer counts it as gone.
 func TestCleanupRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -274,7 +274,7 @@ func (s *scene) goesOnMeanwhile(id thread.ID) {
 	s.t.Threads.Store = &meanwhile{s.t.Threads.Store, func() { s.begin(store.NewThread{Directive: directive, ContinuationOf: id}) }}
 }
 
-// TestBelongingApart: what cannot be looked at or removed keeps neither the deletion nor the
+// TestBelongingApart: a belonging that cannot be looked at or removed keeps neither the deletion nor the
 // files of the thread. It is told, and taken away by the next sweep.
 func TestBelongingApart(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func codeOf(err error) tool.Code {
 	return ""
 }
 
-// TestConfirm: what was shown is what goes. A confirm without a dry run, of another
+// TestConfirm: the threads that were shown go. A confirm without a dry run, of another
 // caller, after an hour, or for more than was shown, deletes nothing and shows it.
 func TestConfirm(t *testing.T) {
 	t.Parallel()

@@ -39,8 +39,8 @@ func (s *scene) pass(d time.Duration) {
 	}
 }
 
-// TestTTL: what has ended goes when it was not used for so long, and not before; what
-// lives, asks, or has anything alive in its chain, above or below it, stays.
+// TestTTL: a thread that has ended goes when it was not used for so long, and not before; one
+// that lives, asks, or has anything alive in its chain, above or below it, stays.
 func TestTTL(t *testing.T) {
 	longtest.Mark(t)
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestRun(t *testing.T) {
 	s.wantGone(cut)
 }
 
-// TestSweepTellsOfBelongings: what else goes with threads that expire is told, summed up.
+// TestSweepTellsOfBelongings: the belongings that go with expired threads are told, summed up.
 func TestSweepTellsOfBelongings(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -175,7 +175,7 @@ func TestSweepTellsOfBelongings(t *testing.T) {
 	}
 }
 
-// TestSweepRefusedMeanwhile: what somebody goes on with while a sweep looks at it is not told
+// TestSweepRefusedMeanwhile: a thread that somebody goes on with while a sweep looks is not told
 // as deleted, nor what would have gone with it.
 func TestSweepRefusedMeanwhile(t *testing.T) {
 	t.Parallel()

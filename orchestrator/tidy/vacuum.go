@@ -19,8 +19,8 @@ type Vacuumed struct {
 
 // Vacuum makes the databases, the search index and memory as small as they can be, and compresses
 // the transcripts that the sweep would, however many. Threads go on
-// meanwhile; what they would have to wait for too long is not done while any lives, and
-// said. The leftovers of deleted threads are removed first.
+// meanwhile; work that they would have to wait for too long is not done while any lives,
+// which is said. The leftovers of deleted threads are removed first.
 func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
 	_, unfinished := t.Continue(ctx, nil)
 	load, err := t.Threads.Store.QueueLoad(ctx)

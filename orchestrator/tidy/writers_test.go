@@ -186,7 +186,7 @@ func TestWriterHangs(t *testing.T) {
 	s.wantNothing()
 }
 
-// TestLateWriter: whoever finds a thread by a row that was deleted meanwhile writes
+// TestLateWriter: a process that finds a thread by a row that was deleted meanwhile writes
 // nothing, and leaves no folder: one that settles it, one that completes its end.
 func TestLateWriter(t *testing.T) {
 	t.Parallel()

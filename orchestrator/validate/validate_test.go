@@ -279,7 +279,7 @@ func TestShadowedByAnotherSpace(t *testing.T) {
 }
 
 // One item is told about errors of the settings, for nothing starts then, but not
-// about warnings; whoever names the file is told about both.
+// about warnings; a caller that names the file is told about both.
 func TestSettingsOfOneItem(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -37,7 +37,7 @@ type End struct {
 	Result   string          `json:"result,omitempty" jsonschema:"final text"`
 	Data     any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
 	Changes  *thread.Changes `json:"changes,omitempty" jsonschema:"in the thread's workspace: diff_thread shows, apply_thread applies them"`
-	// Retry is of a failed thread that is tried again: what was started goes on.
+	// Retry is of a failed thread that is tried again: the work that was started goes on.
 	Retry *thread.Retry `json:"retry,omitempty" jsonschema:"it has failed and is tried again: not over"`
 	// NotRetried says why that was given up.
 	NotRetried string `json:"not_retried,omitempty" jsonschema:"why it was not tried again"`

@@ -51,7 +51,7 @@ func TestQueuedNext(t *testing.T) {
 	}
 }
 
-// TestNoWorker: whoever waits for threads is told of those that no worker takes, and of none
+// TestNoWorker: a caller that waits for threads is told of those that no worker takes, and of none
 // that is not queued. Of many that are queued few are asked about.
 func TestNoWorker(t *testing.T) {
 	t.Parallel()

@@ -20,8 +20,8 @@ type Guest struct {
 	Fleet   func(context.Context) (*fleet.Fleet, error)
 	Project string       // its name in the store
 	Self    fleet.Worker // without slots
-	// Under is the worker whose thread this process runs: what it starts lives by that
-	// lease. Empty: there is none, and each run that it claims has a lease of its own.
+	// Under is the worker whose thread this process runs: threads that it starts live by
+	// that lease. Empty: there is none, and each run that it claims has a lease of its own.
 	Under thread.Incarnation
 	// Started are the settings that a thread was started with, and the workspace that it works
 	// in as that stands, each nil where there is none; nil: they are not known.

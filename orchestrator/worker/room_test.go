@@ -182,7 +182,7 @@ func awaitOver(t *testing.T, f *fleet.Fleet, run thread.Run) {
 	}
 }
 
-// TestLeaseOfAProcess: what was given to the process of a thread goes on when the starter ends,
+// TestLeaseOfAProcess: a lease given to the process of a thread goes on when the starter ends,
 // and with that process alone; the starter ends it when the process is gone. Nobody on its own
 // machine needs it, and a process does not end what a starter of an older version has for all.
 func TestLeaseOfAProcess(t *testing.T) {

@@ -312,8 +312,8 @@ func (s *stay) check() {
 
 // TestWorker holds a worker against a model: its link is cut and mended, time passes, others
 // take its name, it drains and is ended. It has room for threads only while it holds a lease;
-// it kills at two thirds of that without a renewal, not before; whoever takes itself for
-// alive is alive for all others; and it joins anew when it can.
+// it kills at two thirds of that without a renewal, not before; a worker that takes itself
+// for alive is alive for all others; and it joins anew when it can.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	server := pgstoretest.Connect(t)

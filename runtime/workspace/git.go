@@ -34,7 +34,8 @@ type git struct {
 // openGit makes a git folder for the objects of a workspace. Files are taken and given
 // byte by byte. The caller closes it.
 func (s *space) openGit() (*git, error) {
-	program, err := gitrepo.Program(s.Program, s.environ())
+	environ := s.environ()
+	program, err := gitrepo.Program(s.Program, environ)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (s *space) openGit() (*git, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &git{program: program, dir: dir, environ: s.environ(), lock: s.held, objects: []string{
+	return &git{program: program, dir: dir, environ: environ, lock: s.held, objects: []string{
 		"GIT_OBJECT_DIRECTORY=" + filepath.Join(s.git(), "objects"),
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(s.lent(), "objects"),
 	}}, nil

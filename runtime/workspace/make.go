@@ -201,12 +201,13 @@ func (s *space) headOf(ctx context.Context, repo *gitrepo.Repository) (string, e
 
 // openShadow is git in the project's repository. The caller closes it.
 func (s *space) openShadow(repo *gitrepo.Repository) (*git, error) {
-	program, err := gitrepo.Program(s.Program, s.environ())
+	environ := s.environ()
+	program, err := gitrepo.Program(s.Program, environ)
 	if err != nil {
 		return nil, err
 	}
 	dir, err := repo.Shadow(s.Scratch)
-	return &git{program: program, dir: dir, environ: s.environ()}, err
+	return &git{program: program, dir: dir, environ: environ}, err
 }
 
 // makeParts makes the folders of a workspace that git needs.

@@ -57,9 +57,9 @@ func TestHTTPBatch(t *testing.T) {
 		{"other revision", other, twoPings, nil, 400, []string{"batches are not supported"}, 0},
 		{"without sessions", other, twoPings, []string{"Mcp-Protocol-Version: 2026-07-28", "Mcp-Session-Id"}, 400, []string{"batches are not supported"}, 0},
 	}
+	// The rows go one after the other: they share a session, and the ids of their requests.
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			r := tt.b.do("POST /mcp", tt.body, tt.headers...)
 			if r.status != tt.status || strings.Count(r.body, event) != tt.events || r.header.Get("Mcp-Session-Id") != "" {
 				t.Errorf("answered %d %s", r.status, r.body)

@@ -165,9 +165,9 @@ func TestHTTPRules(t *testing.T) {
 		{"modern, two revisions", "POST /mcp", modernPing("2026-07-28"), []string{"Mcp-Protocol-Version: 2027-01-01"}, 400, `"code":-32020`},
 		{"modern, other method", "POST /mcp", modernPing("2026-07-28"), []string{modern[0], "Mcp-Method: tools/list"}, 400, `"code":-32020`},
 	}
+	// The rows go one after the other: they share a session, and the ids of their requests.
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			r := b.do(tt.what, tt.body, tt.headers...)
 			if r.status != tt.status || !strings.Contains(r.body, tt.want) {
 				t.Errorf("answered %d %s; want %d with %q", r.status, r.body, tt.status, tt.want)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -115,7 +116,7 @@ func (n *state) diff(ctx context.Context, r DiffRequest) (Diff, error) {
 func (n *state) within(asked string) (string, error) {
 	root := n.work(n.about).Root
 	for _, dir := range []string{root, n.Project} {
-		if rel, err := filepath.Rel(dir, asked); filepath.IsAbs(asked) && err == nil && filepath.IsLocal(rel) {
+		if rel, is := folder.Inside(dir, asked); is && filepath.IsAbs(asked) {
 			asked = rel
 		}
 	}

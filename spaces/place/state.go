@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -191,7 +192,7 @@ func leadsAway(project string) string {
 	if err != nil {
 		return "is a symbolic link that leads nowhere"
 	}
-	if rel, err := filepath.Rel(project, real); err != nil || !filepath.IsLocal(rel) {
+	if !folder.Has(project, real) {
 		return "is a symbolic link to " + real + ", outside the project"
 	}
 	return ""

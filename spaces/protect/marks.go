@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 )
 
 // Marks are the protected files and folders of a project and of the user space,
@@ -59,12 +61,8 @@ const Workspaces = "workspaces"
 
 // ownTree is the project as names if it is a workspace of the user, or nil.
 func ownTree(project, user string) []string {
-	all := filepath.Join(user, ".ai", Workspaces)
-	if real, err := filepath.EvalSymlinks(all); err == nil {
-		all = real
-	}
-	rel, err := filepath.Rel(all, project)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+	all := folder.Real(filepath.Join(user, ".ai", Workspaces))
+	if rel, is := folder.Inside(all, project); !is || rel == "." {
 		return nil
 	}
 	return Split(project)

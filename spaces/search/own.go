@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -31,7 +32,7 @@ func own(path string, roots resolve.Roots) error {
 	if err != nil {
 		return err
 	}
-	if inside(dir, roots.Project) && roots.Project != roots.User { // at home all of it is the user's
+	if folder.Holds(roots.Project, dir) && roots.Project != roots.User { // at home all of it is the user's
 		return fmt.Errorf("%s is in the project, whose files may be a stranger's", dir)
 	}
 	info, err := os.Stat(dir)
@@ -56,16 +57,4 @@ func own(path string, roots resolve.Roots) error {
 		}
 	}
 	return nil
-}
-
-// inside reports whether a folder is below another, links resolved.
-func inside(dir, parent string) bool {
-	if parent == "" {
-		return false
-	}
-	if real, err := filepath.EvalSymlinks(parent); err == nil {
-		parent = real
-	}
-	rel, err := filepath.Rel(parent, dir)
-	return err == nil && filepath.IsLocal(rel)
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -58,11 +59,11 @@ func ProjectOf(roots resolve.Roots) Project {
 	if roots.Project == "" || roots.User == "" {
 		return Project{Standing: Nobody}
 	}
-	project, user := real(roots.Project), real(roots.User)
+	project, user := folder.Real(roots.Project), folder.Real(roots.User)
 	switch {
 	case project == user || sameSpace(user, project):
 		return Project{Standing: Home, Place: project}
-	case within(user, project):
+	case folder.Holds(project, user):
 		return Project{Standing: Around, Place: project}
 	}
 	p := Project{Standing: Stranger, Place: mainPlace(project)}
@@ -76,35 +77,4 @@ func ProjectOf(roots resolve.Roots) Project {
 		p.Record = record
 	}
 	return p
-}
-
-// real is a path without symbolic links, or as it was given when it leads nowhere.
-func real(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved
-	}
-	return filepath.Clean(path)
-}
-
-// within reports whether a path lies below a folder, by name or as a file: names
-// may differ in case where the file system does not tell them apart.
-func within(path, folder string) bool {
-	if rel, err := filepath.Rel(folder, path); err == nil && rel != "." && filepath.IsLocal(rel) {
-		return true
-	}
-	want, err := os.Stat(folder)
-	if err != nil {
-		return false
-	}
-	for up := filepath.Dir(path); ; up = filepath.Dir(up) {
-		if info, err := os.Stat(up); err == nil && os.SameFile(info, want) {
-			return true
-		}
-		if up == filepath.Dir(up) {
-			return false
-		}
-	}
 }

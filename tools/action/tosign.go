@@ -12,6 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"gopkg.in/yaml.v3"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -223,19 +224,19 @@ func settingsID(dir, path string) string {
 		return ""
 	}
 	config := filepath.Join(dir, ".ai", "config")
-	folder, err := filepath.EvalSymlinks(config)
+	real, err := filepath.EvalSymlinks(config)
 	if err != nil {
 		return ""
 	}
-	real, err := filepath.EvalSymlinks(path)
+	file, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return ""
 	}
-	below, err := filepath.Rel(folder, real)
-	if err != nil || !filepath.IsLocal(below) {
+	below, is := folder.Inside(real, file)
+	if !is {
 		return ""
 	}
-	if named, err := filepath.Rel(config, path); err == nil && filepath.IsLocal(named) {
+	if named, is := folder.Inside(config, path); is {
 		below = named
 	}
 	return filepath.ToSlash(below)

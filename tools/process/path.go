@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 )
 
 // pathVariable names the folders of programs.
@@ -15,8 +17,7 @@ const pathVariable = "PATH"
 // write there, and what this program runs for itself is not confined. A project that
 // contains the home is left in, for its commands write what every shell of the user runs.
 func Outside(environ []string, project string) []string {
-	project = withoutLinks(project)
-	if home, found := lookup(environ, "HOME"); project == "" || found && within(project, withoutLinks(home)) {
+	if home, _ := lookup(environ, "HOME"); project == "" || folder.Holds(project, home) {
 		return environ
 	}
 	environ = slices.Clone(environ)
@@ -25,8 +26,8 @@ func Outside(environ []string, project string) []string {
 		if !is {
 			continue
 		}
-		kept := slices.DeleteFunc(filepath.SplitList(folders), func(folder string) bool {
-			return !filepath.IsAbs(folder) || within(project, withoutLinks(folder)) || within(project, filepath.Clean(folder))
+		kept := slices.DeleteFunc(filepath.SplitList(folders), func(in string) bool {
+			return !filepath.IsAbs(in) || folder.Holds(project, in)
 		})
 		environ[i] = pathVariable + "=" + strings.Join(kept, string(filepath.ListSeparator))
 	}
@@ -41,11 +42,11 @@ func Find(environ []string, name string) (string, error) {
 		return exec.LookPath(name)
 	}
 	folders, _ := lookup(environ, pathVariable)
-	for _, folder := range filepath.SplitList(folders) {
-		if !filepath.IsAbs(folder) {
+	for _, in := range filepath.SplitList(folders) {
+		if !filepath.IsAbs(in) {
 			continue
 		}
-		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
+		if path, err := exec.LookPath(filepath.Join(in, name)); err == nil {
 			return path, nil
 		}
 	}
@@ -60,21 +61,4 @@ func lookup(environ []string, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// withoutLinks is a path as the kernel knows it, or as it is where nothing is there.
-func withoutLinks(path string) string {
-	if path == "" {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
-}
-
-// within tells whether a path is a folder or lies below it.
-func within(folder, path string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && (rel == "." || filepath.IsLocal(rel))
 }

@@ -34,6 +34,7 @@ func TestOutside(t *testing.T) {
 		"by a link of its own": {project, []string{project + "/system", "/usr/bin"}, []string{"/usr/bin"}},
 		"called by a link":     {filepath.Join(root, "other"), []string{project + "/bin", "/usr/bin"}, []string{"/usr/bin"}},
 		"not there yet":        {project, []string{project + "/later/bin", "/usr/bin"}, []string{"/usr/bin"}},
+		"not there, by a link": {project, []string{home + "/linked/later", "/usr/bin"}, []string{"/usr/bin"}},
 		"relative":             {project, []string{".", "bin", "", "/usr/bin"}, []string{"/usr/bin"}},
 		"the home":             {home, []string{home + "/bin", "/usr/bin"}, []string{home + "/bin", "/usr/bin"}},
 		"around the home":      {root, []string{home + "/bin", "/usr/bin"}, []string{home + "/bin", "/usr/bin"}},

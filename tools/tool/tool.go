@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -110,10 +111,10 @@ func (e Env) Here(path string) string {
 	if e.Work == nil || !filepath.IsAbs(path) {
 		return path
 	}
-	if rel, err := filepath.Rel(e.Work.Root, path); err == nil && filepath.IsLocal(rel) {
+	if folder.Has(e.Work.Root, path) {
 		return path
 	}
-	if rel, err := filepath.Rel(e.Project, path); err == nil && filepath.IsLocal(rel) {
+	if rel, is := folder.Inside(e.Project, path); is {
 		return filepath.Join(e.Work.Root, rel)
 	}
 	return path

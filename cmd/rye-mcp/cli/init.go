@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -83,8 +84,8 @@ func acceptWritten(sys System, roots resolve.Roots, written []string) error {
 	}
 	accepted, own := known.Record.Snapshot(), 0
 	for _, path := range written {
-		name, err := filepath.Rel(filepath.Join(roots.Project, ".ai", "config"), path)
-		if err != nil || !filepath.IsLocal(name) {
+		name, is := folder.Inside(filepath.Join(roots.Project, ".ai", "config"), path)
+		if !is {
 			continue
 		}
 		content, err := starter.ReadFile("starter/config/" + filepath.ToSlash(name))

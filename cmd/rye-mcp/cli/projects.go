@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -250,16 +250,8 @@ func (ps *projects) workingDir() (string, error) {
 
 // allows reports whether a project may be opened. The path is canonical.
 func (ps *projects) allows(path string) bool {
-	if len(ps.allowed) == 0 {
-		return true
-	}
-	for _, root := range ps.allowed {
-		rel, err := filepath.Rel(root, path)
-		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return true
-		}
-	}
-	return false
+	return len(ps.allowed) == 0 ||
+		slices.ContainsFunc(ps.allowed, func(root string) bool { return folder.Has(root, path) })
 }
 
 // maxVisited bounds how many paths are known to lead to open projects.

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -51,7 +51,7 @@ func (o *offer) standing() string {
 	switch o.known.Standing {
 	case trust.Accepted:
 		said := "accepted on " + o.known.Record.At.Format("2006-01-02")
-		if o.known.Place != real(o.roots.Project) {
+		if o.known.Place != folder.Real(o.roots.Project) {
 			said += " for " + o.known.Place
 		}
 		if len(o.known.Record.Follow) > 0 {
@@ -65,14 +65,6 @@ func (o *offer) standing() string {
 	case trust.Stranger, trust.Nobody:
 	}
 	return "you have not accepted its settings"
-}
-
-// real is a path as the records know it.
-func real(path string) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved
-	}
-	return path
 }
 
 // signer counts the items that one key signed.
@@ -218,7 +210,7 @@ const (
 
 func placeOf(project string, n config.Notice) string {
 	place := n.Path
-	if rel, err := filepath.Rel(project, place); err == nil && filepath.IsLocal(rel) {
+	if rel, is := folder.Inside(project, place); is {
 		place = rel
 	}
 	if n.Line > 0 {

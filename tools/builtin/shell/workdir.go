@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -22,7 +23,7 @@ func workingDir(project, dir string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(project, path)
 	}
-	if !within(project, path) && !within(root, path) {
+	if !folder.Has(project, path) && !folder.Has(root, path) {
 		return "", outside(dir)
 	}
 	real, err := filepath.EvalSymlinks(path)
@@ -30,19 +31,13 @@ func workingDir(project, dir string) (string, error) {
 		return "", tool.Faultf(tool.CodeBadArguments, "working_dir %q cannot be opened: %w", dir, err).
 			WithHint("List the folders of the project with rye/file-system/ls.")
 	}
-	if !within(root, real) {
+	if !folder.Has(root, real) {
 		return "", outside(dir)
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
 		return "", tool.Faultf(tool.CodeBadArguments, "working_dir %q is not a folder", dir)
 	}
 	return real, nil
-}
-
-// within tells whether path is root or below it, going by the names alone.
-func within(root, path string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 func outside(dir string) error {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -140,7 +141,7 @@ func (d Deps) command(env tool.Env, test config.TestCommand) (process.Command, e
 		return process.Command{}, err
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Join(root, test.WorkingDir))
-	if err != nil || !within(root, dir) {
+	if err != nil || !folder.Has(root, dir) {
 		return process.Command{}, invalid("its working_dir is no folder of the project")
 	}
 	program := test.Command[0]
@@ -175,12 +176,6 @@ func (d Deps) command(env tool.Env, test config.TestCommand) (process.Command, e
 func invalid(why string) error {
 	return tool.Faultf(tool.CodeInvalidConfig, "the test command cannot be run: %s", why).WithHint("Tell the person to look at its settings.").
 		WithTry("correct %s of your user space", declared)
-}
-
-// within tells whether path is root or below it.
-func within(root, path string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 func execute(ctx context.Context, env tool.Env, name string, command process.Command) (any, error) {

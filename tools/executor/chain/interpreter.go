@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -99,7 +100,7 @@ func (m *making) strangers(path string) bool {
 		return false
 	}
 	for _, project := range []string{m.builder.spaces().Project, m.builder.Resolver.Roots().Project} { // a copy is the project's, too
-		if project != "" && within(path, project) {
+		if folder.Holds(project, path) {
 			return true
 		}
 	}

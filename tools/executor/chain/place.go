@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -86,7 +87,7 @@ func (p *place) findAnchor(t *Element, project string) (string, error) {
 	if p.spec.Mode == "always" {
 		return dir, nil
 	}
-	for up := dir; within(up, p.base); up = filepath.Dir(up) {
+	for up := dir; folder.Has(p.base, up); up = filepath.Dir(up) {
 		for _, marker := range p.spec.MarkersAny {
 			if _, err := os.Lstat(filepath.Join(up, filepath.Base(marker))); err == nil {
 				return up, nil
@@ -96,12 +97,6 @@ func (p *place) findAnchor(t *Element, project string) (string, error) {
 	return dir, nil
 }
 
-// within reports whether a path is a folder or lies in it.
-func within(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // noStrangersCode refuses a tool of a project that would load code beside it which
 // nobody has signed, before the user has accepted what the project brings.
 func (m *making) noStrangersCode() error {
@@ -109,7 +104,7 @@ func (m *making) noStrangersCode() error {
 	if m.chain.Tool().Space != item.Project || m.accepted() {
 		return nil
 	}
-	for dir := filepath.Dir(m.place.tool); within(dir, project); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(m.place.tool); folder.Has(project, dir); dir = filepath.Dir(dir) {
 		for _, name := range m.place.spec.Unverified {
 			found := filepath.Join(dir, name)
 			if _, err := os.Lstat(found); err == nil {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -126,7 +127,7 @@ func (r *Reach) besideWork(env tool.Env) []string {
 		return nil
 	}
 	paths := []string{filepath.Join(w.Tree, ".git"), w.Git}
-	if rel, err := filepath.Rel(r.Project, w.Root); err == nil && filepath.IsLocal(rel) {
+	if folder.Has(r.Project, w.Root) {
 		return paths // the project is a folder around it, such as the home
 	}
 	return append(paths, r.Project)
@@ -174,18 +175,9 @@ func (r *Reach) doors(writable []string) []string {
 	}
 	return slices.DeleteFunc(doors, func(door string) bool {
 		return slices.ContainsFunc(writable, func(path string) bool {
-			rel, err := filepath.Rel(door, behindLinks(path))
-			return err == nil && filepath.IsLocal(rel)
+			return folder.Has(door, folder.Real(path)) // /var/run is /run
 		})
 	})
-}
-
-// behindLinks is a path without links: /var/run is /run.
-func behindLinks(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
-	}
-	return path
 }
 
 // inHome puts the home in the place of ~.

@@ -17,7 +17,7 @@ const pathVariable = "PATH"
 // write there, and what this program runs for itself is not confined. A project that
 // contains the home is left in, for its commands write what every shell of the user runs.
 func Outside(environ []string, project string) []string {
-	if home, _ := lookup(environ, "HOME"); project == "" || folder.Holds(project, home) {
+	if project == "" || folder.Holds(project, lookup(environ, "HOME")) {
 		return environ
 	}
 	environ = slices.Clone(environ)
@@ -41,8 +41,7 @@ func Find(environ []string, name string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return exec.LookPath(name)
 	}
-	folders, _ := lookup(environ, pathVariable)
-	for _, in := range filepath.SplitList(folders) {
+	for _, in := range filepath.SplitList(lookup(environ, pathVariable)) {
 		if !filepath.IsAbs(in) {
 			continue
 		}
@@ -54,11 +53,11 @@ func Find(environ []string, name string) (string, error) {
 }
 
 // lookup is the value of a variable: of several entries the last one holds.
-func lookup(environ []string, name string) (string, bool) {
+func lookup(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if value, is := strings.CutPrefix(entry, name+"="); is {
-			return value, true
+			return value
 		}
 	}
-	return "", false
+	return ""
 }

@@ -322,6 +322,11 @@ func TestArgumentsOfForks(t *testing.T) {
 		"wait_seconds": {WaitSeconds: &wait},
 		"request_key":  {RequestKey: "k"},
 	}
+	instead := map[string]string{
+		"directive model":   `Use thread "fork"`,
+		"tool wait_seconds": "stands in its parameters",
+		"tool request_key":  "with async",
+	}
 	for name, r := range given {
 		h := newHouse(t)
 		r.ItemID, r.Parameters = "test/hello", object(t, map[string]any{"who": "Ada", "times": 9007199254740993})
@@ -341,6 +346,9 @@ func TestArgumentsOfForks(t *testing.T) {
 			item.Model, item.Limits, item.WaitSeconds, item.RequestKey = r.Model, r.Limits, r.WaitSeconds, r.RequestKey
 			got, err := h.Execute(t.Context(), h.client(), item)
 			wantFault(t, got, err, tool.CodeUnsupported, name)
+			if words := instead[item.ItemType+" "+name]; words != "" {
+				wantFault(t, got, err, tool.CodeUnsupported, words)
+			}
 		}
 	}
 	h := newHouse(t)

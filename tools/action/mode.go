@@ -1,6 +1,7 @@
 package action
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -65,11 +66,23 @@ func checkMode(kind item.Kind, m mode, r ExecuteRequest) error {
 	if len(names) == 0 {
 		return nil
 	}
-	f := tool.Faultf(tool.CodeUnsupported, "%s: only for directives in a thread of their own", strings.Join(names, ", "))
-	if kind == item.Directive {
-		return f.WithHint(`Use thread "fork", or leave them out.`)
+	return tool.Faultf(tool.CodeUnsupported, "%s: only for directives in a thread of their own", strings.Join(names, ", ")).
+		WithHint("%s", insteadOf(kind, names))
+}
+
+// insteadOf is what to do where arguments mean nothing. Callers take wait_seconds, which is
+// timeout too, for the time that a tool may take.
+func insteadOf(kind item.Kind, names []string) string {
+	switch {
+	case kind == item.Directive:
+		return `Use thread "fork", or leave them out.`
+	case kind == item.Tool && slices.Contains(names, "request_key"):
+		return "Leave them out; with async, request_key names a tool's run in the background, too."
+	case kind == item.Tool && slices.Contains(names, "wait_seconds"):
+		return "Leave them out; the time that a tool may take stands in its parameters, if it can be chosen."
+	default:
+		return "Leave them out."
 	}
-	return f.WithHint("Leave them out.")
 }
 
 // impossible is the table of what cannot be combined, with the reason and what

@@ -22,7 +22,7 @@ var controlRooms = []string{"operation", "control", "continuation", "fanout", "s
 
 // plainPackages know files and paths alone. A package that imports nothing else of the module
 // may import them.
-var plainPackages = []string{"spaces/regular", "spaces/folder"}
+var plainPackages = []string{"spaces/regular", "spaces/pathname"}
 
 // neverImports are the rules within and across rooms that the order alone does
 // not give. A package is named by its path below the module; a rule holds for
@@ -160,7 +160,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"spaces/search/query", "os", "a query is text"},
 	{"spaces/search/query", "database/sql", "a query is text"},
 	{"spaces/regular", module, "a file is opened without knowing what it is"},
-	{"spaces/folder", module, "a path lies in a folder, whatever the folder is"},
+	{"spaces/pathname", module, "a path lies in a folder, whatever the folder is"},
 	{"spaces/configfile", module, "files of other programs are bytes"},
 	{"spaces/disktest", module, "a disk knows nothing of what is on it"},
 	{"spaces/longtest", module, "how long a test takes is said by the test"},

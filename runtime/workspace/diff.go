@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -116,7 +116,7 @@ func (n *state) diff(ctx context.Context, r DiffRequest) (Diff, error) {
 func (n *state) within(asked string) (string, error) {
 	root := n.work(n.about).Root
 	for _, dir := range []string{root, n.Project} {
-		if rel, is := folder.Inside(dir, asked); is && filepath.IsAbs(asked) {
+		if rel, is := pathname.Inside(dir, asked); is && filepath.IsAbs(asked) {
 			asked = rel
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -192,7 +192,7 @@ func leadsAway(project string) string {
 	if err != nil {
 		return "is a symbolic link that leads nowhere"
 	}
-	if !folder.Has(project, real) {
+	if !pathname.Has(project, real) {
 		return "is a symbolic link to " + real + ", outside the project"
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 )
 
 // Marks are the protected files and folders of a project and of the user space,
@@ -61,8 +61,8 @@ const Workspaces = "workspaces"
 
 // ownTree is the project as names if it is a workspace of the user, or nil.
 func ownTree(project, user string) []string {
-	all := folder.Real(filepath.Join(user, ".ai", Workspaces))
-	if rel, is := folder.Inside(all, project); !is || rel == "." {
+	all := pathname.Real(filepath.Join(user, ".ai", Workspaces))
+	if rel, is := pathname.Inside(all, project); !is || rel == "." {
 		return nil
 	}
 	return Split(project)

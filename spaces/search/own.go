@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -32,7 +32,7 @@ func own(path string, roots resolve.Roots) error {
 	if err != nil {
 		return err
 	}
-	if folder.Holds(roots.Project, dir) && roots.Project != roots.User { // at home all of it is the user's
+	if pathname.Holds(roots.Project, dir) && roots.Project != roots.User { // at home all of it is the user's
 		return fmt.Errorf("%s is in the project, whose files may be a stranger's", dir)
 	}
 	info, err := os.Stat(dir)

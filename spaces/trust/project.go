@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -59,11 +59,11 @@ func ProjectOf(roots resolve.Roots) Project {
 	if roots.Project == "" || roots.User == "" {
 		return Project{Standing: Nobody}
 	}
-	project, user := folder.Real(roots.Project), folder.Real(roots.User)
+	project, user := pathname.Real(roots.Project), pathname.Real(roots.User)
 	switch {
 	case project == user || sameSpace(user, project):
 		return Project{Standing: Home, Place: project}
-	case folder.Holds(project, user):
+	case pathname.Holds(project, user):
 		return Project{Standing: Around, Place: project}
 	}
 	p := Project{Standing: Stranger, Place: mainPlace(project)}

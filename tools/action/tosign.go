@@ -12,8 +12,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"gopkg.in/yaml.v3"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -224,19 +224,19 @@ func settingsID(dir, path string) string {
 		return ""
 	}
 	config := filepath.Join(dir, ".ai", "config")
-	real, err := filepath.EvalSymlinks(config)
+	folder, err := filepath.EvalSymlinks(config)
 	if err != nil {
 		return ""
 	}
-	file, err := filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return ""
 	}
-	below, is := folder.Inside(real, file)
+	below, is := pathname.Inside(folder, real)
 	if !is {
 		return ""
 	}
-	if named, is := folder.Inside(config, path); is {
+	if named, is := pathname.Inside(config, path); is {
 		below = named
 	}
 	return filepath.ToSlash(below)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -77,7 +77,7 @@ func (p Policy) pinned() []string {
 	var pinned []string
 	for _, path := range slices.Concat(p.ReadOnly, p.Hidden) {
 		for _, root := range p.Writable {
-			if !folder.Has(root, path) {
+			if !pathname.Has(root, path) {
 				continue
 			}
 			for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 )
 
 // pathVariable names the folders of programs.
@@ -17,7 +17,7 @@ const pathVariable = "PATH"
 // write there, and what this program runs for itself is not confined. A project that
 // contains the home is left in, for its commands write what every shell of the user runs.
 func Outside(environ []string, project string) []string {
-	if project == "" || folder.Holds(project, lookup(environ, "HOME")) {
+	if project == "" || pathname.Holds(project, lookup(environ, "HOME")) {
 		return environ
 	}
 	environ = slices.Clone(environ)
@@ -26,8 +26,8 @@ func Outside(environ []string, project string) []string {
 		if !is {
 			continue
 		}
-		kept := slices.DeleteFunc(filepath.SplitList(folders), func(in string) bool {
-			return !filepath.IsAbs(in) || folder.Holds(project, in)
+		kept := slices.DeleteFunc(filepath.SplitList(folders), func(folder string) bool {
+			return !filepath.IsAbs(folder) || pathname.Holds(project, folder)
 		})
 		environ[i] = pathVariable + "=" + strings.Join(kept, string(filepath.ListSeparator))
 	}
@@ -41,11 +41,11 @@ func Find(environ []string, name string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return exec.LookPath(name)
 	}
-	for _, in := range filepath.SplitList(lookup(environ, pathVariable)) {
-		if !filepath.IsAbs(in) {
+	for _, folder := range filepath.SplitList(lookup(environ, pathVariable)) {
+		if !filepath.IsAbs(folder) {
 			continue
 		}
-		if path, err := exec.LookPath(filepath.Join(in, name)); err == nil {
+		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
 			return path, nil
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 )
 
 // Tool is something that can be executed by item id.
@@ -111,10 +111,10 @@ func (e Env) Here(path string) string {
 	if e.Work == nil || !filepath.IsAbs(path) {
 		return path
 	}
-	if folder.Has(e.Work.Root, path) {
+	if pathname.Has(e.Work.Root, path) {
 		return path
 	}
-	if rel, is := folder.Inside(e.Project, path); is {
+	if rel, is := pathname.Inside(e.Project, path); is {
 		return filepath.Join(e.Work.Root, rel)
 	}
 	return path

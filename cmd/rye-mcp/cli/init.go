@@ -17,8 +17,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
@@ -84,7 +84,7 @@ func acceptWritten(sys System, roots resolve.Roots, written []string) error {
 	}
 	accepted, own := known.Record.Snapshot(), 0
 	for _, path := range written {
-		name, is := folder.Inside(filepath.Join(roots.Project, ".ai", "config"), path)
+		name, is := pathname.Inside(filepath.Join(roots.Project, ".ai", "config"), path)
 		if !is {
 			continue
 		}

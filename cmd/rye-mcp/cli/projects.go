@@ -14,7 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -251,7 +251,7 @@ func (ps *projects) workingDir() (string, error) {
 // allows reports whether a project may be opened. The path is canonical.
 func (ps *projects) allows(path string) bool {
 	return len(ps.allowed) == 0 ||
-		slices.ContainsFunc(ps.allowed, func(root string) bool { return folder.Has(root, path) })
+		slices.ContainsFunc(ps.allowed, func(root string) bool { return pathname.Has(root, path) })
 }
 
 // maxVisited bounds how many paths are known to lead to open projects.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -51,7 +51,7 @@ func (o *offer) standing() string {
 	switch o.known.Standing {
 	case trust.Accepted:
 		said := "accepted on " + o.known.Record.At.Format("2006-01-02")
-		if o.known.Place != folder.Real(o.roots.Project) {
+		if o.known.Place != pathname.Real(o.roots.Project) {
 			said += " for " + o.known.Place
 		}
 		if len(o.known.Record.Follow) > 0 {
@@ -210,7 +210,7 @@ const (
 
 func placeOf(project string, n config.Notice) string {
 	place := n.Path
-	if rel, is := folder.Inside(project, place); is {
+	if rel, is := pathname.Inside(project, place); is {
 		place = rel
 	}
 	if n.Line > 0 {

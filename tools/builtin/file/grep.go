@@ -153,7 +153,7 @@ func (s *grepper) file(w walked) error {
 // content reads a file up to one byte more than is searched.
 func (s *grepper) content(w walked) ([]byte, error) {
 	pl := place{
-		project: s.project, want: protect.Reading, asked: w.rel, folders: []openFolder{{root: w.dir}},
+		project: s.project, want: protect.Reading, asked: w.rel, folders: []folder{{root: w.dir}},
 		names: namesOf(w.real), name: w.info.Name(), info: w.info, access: protect.Writing,
 	}
 	f, _, err := pl.open()

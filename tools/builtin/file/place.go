@@ -21,7 +21,7 @@ type place struct {
 	project *project
 	want    protect.Access // it is refused with less
 	asked   string         // the path as it was given
-	folders []openFolder
+	folders []folder
 	names   []string // from the project's root on
 	missing []string // folders before the name that do not exist
 	name    string   // empty for the last folder itself
@@ -29,8 +29,8 @@ type place struct {
 	access  protect.Access
 }
 
-// openFolder is one on the way. The first of a place is the project's root.
-type openFolder struct {
+// folder is an open one. The first of a place is the project's root.
+type folder struct {
 	root *os.Root
 	name string
 	info fs.FileInfo
@@ -63,7 +63,7 @@ const maxLinks = 40
 
 // find follows a path to its place and judges it. The caller closes it.
 func (p *project) find(rel string, want protect.Access) (*place, error) {
-	pl := &place{project: p, want: want, asked: rel, folders: []openFolder{{root: p.root}}, access: protect.Writing}
+	pl := &place{project: p, want: want, asked: rel, folders: []folder{{root: p.root}}, access: protect.Writing}
 	if err := p.walkTo(pl); err != nil {
 		pl.Close()
 		return nil, err
@@ -180,7 +180,7 @@ func (pl *place) push(name string, info fs.FileInfo) error {
 	if err != nil {
 		return explain(pl.asked, err)
 	}
-	pl.folders = append(pl.folders, openFolder{root, name, info})
+	pl.folders = append(pl.folders, folder{root, name, info})
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -80,7 +80,7 @@ func (p *project) relative(path string) (string, error) {
 		return p.inside(path, filepath.Clean(path))
 	}
 	path = p.here(path)
-	if rel, is := folder.Inside(p.dir, path); is {
+	if rel, is := pathname.Inside(p.dir, path); is {
 		return rel, nil
 	}
 	rel, err := filepath.Rel(p.real, path)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -23,7 +23,7 @@ func workingDir(project, dir string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(project, path)
 	}
-	if !folder.Has(project, path) && !folder.Has(root, path) {
+	if !pathname.Has(project, path) && !pathname.Has(root, path) {
 		return "", outside(dir)
 	}
 	real, err := filepath.EvalSymlinks(path)
@@ -31,7 +31,7 @@ func workingDir(project, dir string) (string, error) {
 		return "", tool.Faultf(tool.CodeBadArguments, "working_dir %q cannot be opened: %w", dir, err).
 			WithHint("List the folders of the project with rye/file-system/ls.")
 	}
-	if !folder.Has(root, real) {
+	if !pathname.Has(root, real) {
 		return "", outside(dir)
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {

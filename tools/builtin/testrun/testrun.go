@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -141,7 +141,7 @@ func (d Deps) command(env tool.Env, test config.TestCommand) (process.Command, e
 		return process.Command{}, err
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Join(root, test.WorkingDir))
-	if err != nil || !folder.Has(root, dir) {
+	if err != nil || !pathname.Has(root, dir) {
 		return process.Command{}, invalid("its working_dir is no folder of the project")
 	}
 	program := test.Command[0]

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -65,7 +65,7 @@ const maxOwn = 64 << 20
 // addLibrary adds what the runtime brings along. It is part of the program, or else
 // it lies beside a runtime of the user's and is verified like everything else.
 func (m *making) addLibrary() error {
-	if !folder.Has(m.builder.World.Library, m.place.lib) || m.place.lib == "" {
+	if !pathname.Has(m.builder.World.Library, m.place.lib) || m.place.lib == "" {
 		return nil
 	}
 	return filepath.WalkDir(m.place.lib, func(name string, d fs.DirEntry, err error) error {
@@ -117,7 +117,7 @@ func (p *place) topOf(s *verifySpec) string {
 	if !s.Loader {
 		return top
 	}
-	for up := top; folder.Has(p.base, up) && up != p.base; up = filepath.Dir(up) {
+	for up := top; pathname.Has(p.base, up) && up != p.base; up = filepath.Dir(up) {
 		if _, err := os.Lstat(filepath.Join(up, "__init__.py")); err != nil {
 			break
 		}

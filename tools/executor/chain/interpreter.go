@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -100,7 +100,7 @@ func (m *making) strangers(path string) bool {
 		return false
 	}
 	for _, project := range []string{m.builder.spaces().Project, m.builder.Resolver.Roots().Project} { // a copy is the project's, too
-		if folder.Holds(project, path) {
+		if pathname.Holds(project, path) {
 			return true
 		}
 	}

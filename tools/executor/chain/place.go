@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -87,7 +87,7 @@ func (p *place) findAnchor(t *Element, project string) (string, error) {
 	if p.spec.Mode == "always" {
 		return dir, nil
 	}
-	for up := dir; folder.Has(p.base, up); up = filepath.Dir(up) {
+	for up := dir; pathname.Has(p.base, up); up = filepath.Dir(up) {
 		for _, marker := range p.spec.MarkersAny {
 			if _, err := os.Lstat(filepath.Join(up, filepath.Base(marker))); err == nil {
 				return up, nil
@@ -104,7 +104,7 @@ func (m *making) noStrangersCode() error {
 	if m.chain.Tool().Space != item.Project || m.accepted() {
 		return nil
 	}
-	for dir := filepath.Dir(m.place.tool); folder.Has(project, dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(m.place.tool); pathname.Has(project, dir); dir = filepath.Dir(dir) {
 		for _, name := range m.place.spec.Unverified {
 			found := filepath.Join(dir, name)
 			if _, err := os.Lstat(found); err == nil {

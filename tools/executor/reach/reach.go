@@ -17,7 +17,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -127,7 +127,7 @@ func (r *Reach) besideWork(env tool.Env) []string {
 		return nil
 	}
 	paths := []string{filepath.Join(w.Tree, ".git"), w.Git}
-	if folder.Has(r.Project, w.Root) {
+	if pathname.Has(r.Project, w.Root) {
 		return paths // the project is a folder around it, such as the home
 	}
 	return append(paths, r.Project)
@@ -175,7 +175,7 @@ func (r *Reach) doors(writable []string) []string {
 	}
 	return slices.DeleteFunc(doors, func(door string) bool {
 		return slices.ContainsFunc(writable, func(path string) bool {
-			return folder.Has(door, folder.Real(path)) // /var/run is /run
+			return pathname.Has(door, pathname.Real(path)) // /var/run is /run
 		})
 	})
 }

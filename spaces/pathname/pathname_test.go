@@ -1,11 +1,11 @@
-package folder_test
+package pathname_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/spaces/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 )
 
 // TestHolds has paths that a folder holds by name, and paths that it holds for the file
@@ -51,17 +51,17 @@ func TestHolds(t *testing.T) {
 		{"", false, false},
 	}
 	for _, tt := range tests {
-		if got := folder.Has(project, tt.path); got != tt.has {
+		if got := pathname.Has(project, tt.path); got != tt.has {
 			t.Errorf("Has(%q) = %v", tt.path, got)
 		}
-		if got := folder.Holds(project, tt.path); got != tt.holds {
+		if got := pathname.Holds(project, tt.path); got != tt.holds {
 			t.Errorf("Holds(%q) = %v", tt.path, got)
 		}
-		if got := folder.Holds(filepath.Join(home, "alias"), tt.path); got != tt.holds {
+		if got := pathname.Holds(filepath.Join(home, "alias"), tt.path); got != tt.holds {
 			t.Errorf("Holds(%q) = %v for another name of the folder", tt.path, got)
 		}
 	}
-	if folder.Holds(filepath.Join(home, "none"), home) || folder.Holds("", home) {
+	if pathname.Holds(filepath.Join(home, "none"), home) || pathname.Holds("", home) {
 		t.Error("a folder that is not there holds what is")
 	}
 }
@@ -81,7 +81,7 @@ func TestInside(t *testing.T) {
 		{"/", "/a", "a", true},
 	}
 	for _, tt := range tests {
-		if rel, is := folder.Inside(tt.dir, tt.path); rel != tt.rel || is != tt.is {
+		if rel, is := pathname.Inside(tt.dir, tt.path); rel != tt.rel || is != tt.is {
 			t.Errorf("Inside(%q, %q) = %q, %v", tt.dir, tt.path, rel, is)
 		}
 	}

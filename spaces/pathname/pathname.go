@@ -1,9 +1,9 @@
-// Package folder tells whether paths lie in folders.
+// Package pathname tells whether paths lie in folders.
 //
 // [Inside] goes by the names, which is right for paths that were made from one another.
 // [Holds] asks the file system, too: one folder has several names where a link leads to it,
 // and where upper and lower case are the same. Decisions about trust ask [Holds].
-package folder
+package pathname
 
 import (
 	"os"

@@ -106,17 +106,23 @@ func open(ctx context.Context, projects Projects, call server.Call) (*Project, e
 // another project than that of [Projects.Project], and to none that the client has not
 // been in: a call about all threads of a project is never moved to another one.
 func openFor(ctx context.Context, projects Projects, call server.Call, ids []thread.ID) (*Project, error) {
-	if call.Common[projectPath] == "" && len(ids) > 0 {
-		p, err := projects.Holding(ctx, ids, call.Visited)
-		if err != nil {
-			return nil, err
-		}
-		if p != nil {
-			p.heard(call)
-			return p, nil
+	p, err := ProjectOf(ctx, projects, call, call.Common[projectPath], ids)
+	if err == nil {
+		p.heard(call)
+	}
+	return p, err
+}
+
+// ProjectOf finds the project of what a client asks about threads: the one that path names, else
+// the one that the client has been in and that has the threads, else that of
+// [Projects.Project].
+func ProjectOf(ctx context.Context, projects Projects, call server.Call, path string, ids []thread.ID) (*Project, error) {
+	if path == "" && len(ids) > 0 {
+		if p, err := projects.Holding(ctx, ids, call.Visited); p != nil || err != nil {
+			return p, err
 		}
 	}
-	return open(ctx, projects, call)
+	return projects.Project(ctx, path)
 }
 
 // heard says what an answer from the project tells beside its result.

@@ -68,9 +68,14 @@ func (s *scene) say(id thread.ID, text string) {
 // connect returns a client of a server that offers the resources.
 func (s *scene) connect(opts ...servertest.Option) *servertest.Client {
 	s.Helper()
+	return connect(s, s, opts...)
+}
+
+func connect(t testing.TB, projects handler.Projects, opts ...servertest.Option) *servertest.Client {
+	t.Helper()
 	srv := server.New(server.Options{Version: "test", MapError: action.Fault})
-	srv.OfferResources(&resource.Resources{Projects: s})
-	return servertest.Start(s, srv, opts...)
+	srv.OfferResources(&resource.Resources{Projects: projects})
+	return servertest.Start(t, srv, opts...)
 }
 
 // read reads a resource, which must be there.

@@ -47,7 +47,7 @@ func (r *Resources) Read(ctx context.Context, call server.Call, uri string) (ser
 	if err != nil {
 		return server.Reading{}, missing(uri, err)
 	}
-	p, err := r.Projects.Project(ctx, a.Project)
+	p, err := r.project(ctx, call, a)
 	if err != nil {
 		return server.Reading{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -17,6 +18,15 @@ import (
 type Resources struct{ Projects handler.Projects }
 
 var _ server.Resources = (*Resources)(nil)
+
+// project is that of an address. A thread leads to its own, as it does in calls.
+func (r *Resources) project(ctx context.Context, call server.Call, a Address) (*handler.Project, error) {
+	var ids []thread.ID
+	if a.Thread != "" {
+		ids = []thread.ID{a.Thread}
+	}
+	return handler.ProjectOf(ctx, r.Projects, call, a.Project, ids)
+}
 
 // Bounds of what is listed: a client shows a list to its model, or to a person who
 // scrolls.

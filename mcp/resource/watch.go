@@ -40,7 +40,7 @@ func (r *Resources) Watch(ctx context.Context, call server.Call, uri string, cha
 	if err != nil {
 		return nil, missing(uri, err)
 	}
-	p, err := r.Projects.Project(ctx, a.Project)
+	p, err := r.project(ctx, call, a)
 	if err != nil {
 		return nil, err
 	}

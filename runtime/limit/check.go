@@ -40,15 +40,17 @@ func Check(l thread.Limits, c thread.Cost, elapsed time.Duration) *thread.LimitE
 }
 
 // InChain is what a chain has used of a limit that was reached, of which now is the rest
-// and whole is all; nil where the threads before have used nothing of it.
+// and whole is all; nil where the threads before have used nothing of it, as
+// far as it is told.
 func InChain(over *thread.LimitError, now, whole thread.Limits) *thread.ChainUse {
 	name := Name(over)
 	most := Set(whole)[name]
-	before := most - Set(now)[name]
-	if before <= 0 {
+	before := max(0, most-Set(now)[name])
+	told := inUnit(over.Code, before)
+	if told == inUnit(over.Code, 0) {
 		return nil
 	}
-	return &thread.ChainUse{Value: inUnit(over.Code, before+reached(over)), Max: inUnit(over.Code, most), Before: inUnit(over.Code, before)}
+	return &thread.ChainUse{Value: inUnit(over.Code, before+reached(over)), Max: inUnit(over.Code, most), Before: told}
 }
 
 // inUnit is an amount of a limit, as [thread.LimitError] writes it.

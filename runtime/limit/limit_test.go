@@ -199,6 +199,7 @@ func TestInChain(t *testing.T) {
 		"tokens":              {&thread.LimitError{Code: TokensExceeded, Value: "450", Max: "400"}, now, "tokens_exceeded (1050/1000); the threads that this one continues have used 600 of it"},
 		"spend":               {spendExceeded(87_654, 87_654), now, "spend_exceeded ($0.1000/$0.1000); the threads that this one continues have used $0.0123 of it"},
 		"duration":            {&thread.LimitError{Code: DurationExceeded, Value: "12.3", Max: "12.25"}, now, "duration_exceeded (60.1/60); the threads that this one continues have used 47.8 of it"},
+		"a moment before":     {&thread.LimitError{Code: DurationExceeded, Value: "60", Max: "59.97"}, thread.Limits{DurationSeconds: 59.97}, "duration_exceeded (60/59.97)"},
 		"begun anew":          {&thread.LimitError{Code: TurnsExceeded, Value: "10", Max: "10"}, whole, "turns_exceeded (10/10)"},
 		"more was given back": {&thread.LimitError{Code: SpendExceeded, Value: "$0.2000", Max: "$0.2000"}, thread.Limits{Spend: 200_000}, "spend_exceeded ($0.2000/$0.2000)"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -53,27 +54,20 @@ type Sent struct {
 	Refused int // that the server will not take
 }
 
-// Run sends until nothing is due. Where another process sends it returns at once, with
-// [life.ErrHeld]: that one looks again when it has let go.
+// Run sends until nothing is due. Where another process sends the error wraps
+// [life.ErrHeld].
 func (s *Sender) Run(ctx context.Context) (sum Sent, err error) {
-	for {
-		hold, err := s.Lease(ctx)
-		if err != nil {
-			return sum, err
-		}
-		sent, err := s.whileDue(ctx)
-		sum.add(sent)
+	var last Sent
+	send := func() (err error) {
+		last, err = s.whileDue(ctx)
+		sum.add(last)
 		if !errors.Is(err, life.ErrHeld) && ctx.Err() == nil {
 			err = errors.Join(err, s.tried(ctx, err))
 		}
-		if err = errors.Join(err, hold.Release()); err != nil {
-			return sum, err
-		}
-		// A process that noted a thread while the lease was held has started no sender.
-		if more, err := s.isMore(ctx, sent); err != nil || !more {
-			return sum, err
-		}
+		return err
 	}
+	err = due.Drain(func() (life.Hold, error) { return s.Lease(ctx) }, send, func() (bool, error) { return s.isMore(ctx, last) })
+	return sum, err
 }
 
 // tried keeps how an attempt went, for the next one and for people.

@@ -65,25 +65,13 @@ type Sender struct {
 	Log   zerolog.Logger
 }
 
-// Run sends until nothing is due. Where another process sends it returns at once: that
-// one looks again when it has let go, and finds what this one was started for.
+// Run sends until nothing is due, or leaves it to the process that sends.
 func (s *Sender) Run(ctx context.Context) error {
-	for {
-		hold, err := s.Lease()
-		if errors.Is(err, life.ErrHeld) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = s.drain(ctx)
-		if err = errors.Join(err, hold.Release()); err != nil {
-			return err
-		}
-		if more, err := s.IsDue(ctx); !more || err != nil {
-			return err
-		}
+	err := due.Drain(s.Lease, func() error { return s.drain(ctx) }, func() (bool, error) { return s.IsDue(ctx) })
+	if errors.Is(err, life.ErrHeld) {
+		return nil
 	}
+	return err
 }
 
 // IsDue reports whether there is anything to send.

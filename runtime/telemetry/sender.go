@@ -74,27 +74,15 @@ func NotesIn(dir string) due.Notes { return due.Notes{Dir: dir, Most: maxDue, La
 // errLeft says that what is due is left for the next sender.
 var errLeft = errors.New("what is due is left for the next sender")
 
-// Run sends until nothing is due of threads that have ended. Where another process sends it
-// returns at once: that one looks again when it has let go.
+// Run sends until nothing is due of threads that have ended, or leaves it to the process
+// that sends.
 func (s *Sender) Run(ctx context.Context) error {
 	s.client = newClient(s.Settings, s.Now)
-	for {
-		hold, err := s.Lease()
-		if errors.Is(err, life.ErrHeld) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = s.drain(ctx)
-		if err = errors.Join(err, hold.Release()); err != nil {
-			return err
-		}
-		// A process that ended a thread while the lease was held has started no sender.
-		if more, err := s.isMore(ctx); err != nil || !more {
-			return err
-		}
+	err := due.Drain(s.Lease, func() error { return s.drain(ctx) }, func() (bool, error) { return s.isMore(ctx) })
+	if errors.Is(err, life.ErrHeld) {
+		return nil
 	}
+	return err
 }
 
 // isMore reports whether a thread is due that has ended.

@@ -171,6 +171,19 @@ func (r *Resolver) leftBy(id string) (*Found, error) {
 	return r.left.Find(id, r.of)
 }
 
+// Parse parses what was found as its kind, and returns what is wrong with it.
+func (f *Found) Parse() (err error) {
+	switch f.Kind {
+	case item.Directive:
+		_, err = f.Directive()
+	case item.Knowledge:
+		_, err = f.Knowledge()
+	case item.Tool:
+		_, err = f.Tool()
+	}
+	return err
+}
+
 // Directive parses a found directive.
 func (f *Found) Directive() (*item.DirectiveDoc, error) {
 	if err := f.is(item.Directive); err != nil {

@@ -169,17 +169,7 @@ func parseError(s Subject) error {
 		return nil // nobody can mend it
 	}
 	as := resolve.Entry{Kind: s.Kind, ID: s.ID, Path: s.Path, Ext: s.Ext, Folder: s.Folder}
-	found := &resolve.Found{Entry: as, Content: s.Content}
-	var err error
-	switch s.Kind {
-	case item.Directive:
-		_, err = found.Directive()
-	case item.Knowledge:
-		_, err = found.Knowledge()
-	case item.Tool:
-		_, err = found.Tool()
-	}
-	return err
+	return (&resolve.Found{Entry: as, Content: s.Content}).Parse()
 }
 
 // isOwn reports whether a fingerprint is that of the user's own key.

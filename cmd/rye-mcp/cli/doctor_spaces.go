@@ -108,7 +108,7 @@ func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) (brok
 		read[e.ID] = true
 		found, err := resolve.New(d.roots).Find(e.Kind, e.ID)
 		if err == nil {
-			err = parseItem(found)
+			err = found.Parse()
 		}
 		if err != nil {
 			broken = append(broken, warnf("mend the file", "%s %s cannot be used: %v", e.Kind, e.ID, err))
@@ -124,18 +124,6 @@ func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) (brok
 		}
 	}
 	return broken, older
-}
-
-func parseItem(found *resolve.Found) (err error) {
-	switch found.Kind {
-	case item.Directive:
-		_, err = found.Directive()
-	case item.Knowledge:
-		_, err = found.Knowledge()
-	case item.Tool:
-		_, err = found.Tool()
-	}
-	return err
 }
 
 // strayLinks names the symbolic links of a project that lead out of it or to

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/mirror"
 	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/mirrors"
@@ -125,7 +126,7 @@ func (s dueState) text(now time.Time) string {
 		fmt.Fprintf(&b, "%s due", counted(s.Threads, "thread"))
 	}
 	if s.Oldest != nil {
-		fmt.Fprintf(&b, ", the oldest for %s", age(now.Sub(*s.Oldest)))
+		fmt.Fprintf(&b, ", the oldest for %s", plain.Age(now.Sub(*s.Oldest)))
 	}
 	if s.Sender != "" {
 		fmt.Fprintf(&b, "; %s sends", s.Sender)
@@ -133,7 +134,7 @@ func (s dueState) text(now time.Time) string {
 	if s.Failure != "" {
 		b.WriteString("; the last attempt failed")
 		if s.FailedAt != nil {
-			fmt.Fprintf(&b, " %s ago", age(now.Sub(*s.FailedAt)))
+			fmt.Fprintf(&b, " %s ago", plain.Age(now.Sub(*s.FailedAt)))
 		}
 		fmt.Fprintf(&b, ": %s", s.Failure)
 	}

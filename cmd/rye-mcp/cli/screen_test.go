@@ -3,7 +3,6 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -73,17 +72,5 @@ func TestScreen(t *testing.T) {
 	}
 	if up := strings.Count(live.String(), "\x1b[2A"); up != 2 {
 		t.Errorf("the tree is drawn over itself %d times, want 2: %q", up, live.String())
-	}
-}
-
-func TestAge(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m",
-		time.Hour: "1h", 47 * time.Hour: "47h", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d",
-	} {
-		if got := age(d); got != want {
-			t.Errorf("age of %v is %q, want %q", d, got, want)
-		}
 	}
 }

@@ -15,20 +15,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// age rounds a duration to its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	}
-}
-
 // statusJSON is what threads show writes with --json: the answer of get_status, what
 // else is known of the named thread, and what came out in the end.
 type statusJSON struct {

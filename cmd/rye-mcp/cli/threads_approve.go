@@ -185,7 +185,7 @@ func listQuestions(ctx context.Context, sys System, opts options, p *project, as
 		}
 		t := table{header: []string{"THREAD", "ABOUT", "ANSWERS", "DEFAULT", "TIME LEFT"}}
 		for _, w := range found.Waiting {
-			t.add(text(string(w.ThreadID)), text(w.Code), text(joined(w.Options)), text(string(w.Default)), text(age(w.DeadlineAt.Sub(sys.Now()))))
+			t.add(text(string(w.ThreadID)), text(w.Code), text(joined(w.Options)), text(string(w.Default)), text(plain.Age(w.DeadlineAt.Sub(sys.Now()))))
 		}
 		return t.write(d)
 	})

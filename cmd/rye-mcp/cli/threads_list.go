@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -218,13 +219,13 @@ func writeList(d display, list view.List, more string, now time.Time) error {
 	for _, s := range list.Threads {
 		row := []cell{
 			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued, s.Asks, !s.RetryAt.IsZero()), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
-			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
+			text(s.Cost.Spend.String()), text(plain.Age(now.Sub(s.CreatedAt))), text(s.Name),
 		}
 		switch more {
 		case "TOKENS":
 			row = slices.Insert(row, 5, text(strconv.FormatInt(s.TokenCount, 10)))
 		case "USED":
-			row = slices.Insert(row, 5, text(age(now.Sub(s.LastUsed))))
+			row = slices.Insert(row, 5, text(plain.Age(now.Sub(s.LastUsed))))
 		}
 		if chains {
 			row = append(row, text(string(s.ContinuationOf)))

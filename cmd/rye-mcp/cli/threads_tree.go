@@ -93,7 +93,7 @@ func writeTree(d display, rows []*board.Row, marks bool, now time.Time) error {
 		newest[r.Key] = r.ThreadID
 		cells := []cell{
 			text(string(r.ThreadID)), {treeState(r), stateColor(r.Status)}, text(ofLimit(r.Turns, r.Limits)), text(r.TreeSpend.String()),
-			text(reserved(r.Budget)), text(leftOf(r)), text(contextShare(r.Context)), text(age(now.Sub(r.CreatedAt))), text(r.Name),
+			text(reserved(r.Budget)), text(leftOf(r)), text(contextShare(r.Context)), text(plain.Age(now.Sub(r.CreatedAt))), text(r.Name),
 		}
 		if below {
 			cells = append(cells, text(string(newest[r.Parent])))
@@ -194,7 +194,7 @@ func writeTreeNotes(d display, rows []*board.Row, now time.Time) error {
 	for _, r := range rows {
 		if q := r.Question; q != nil {
 			fmt.Fprintf(&b, "%s %s\n", d.paint(yellow, string(r.ThreadID)+" asks:"), plain.Shorten(plain.Line(q.Text), cmp.Or(d.width, len(q.Text)+1)))
-			fmt.Fprintf(&b, "  %s; %s in %s\n", plain.Line(joined(q.Options)), plain.Line(string(q.Default)), age(q.DeadlineAt.Sub(now)))
+			fmt.Fprintf(&b, "  %s; %s in %s\n", plain.Line(joined(q.Options)), plain.Line(string(q.Default)), plain.Age(q.DeadlineAt.Sub(now)))
 			fmt.Fprintf(&b, "  rye-mcp threads approve %s\n", r.ThreadID)
 		}
 		for _, what := range r.Damaged {

@@ -31,7 +31,7 @@ func askLine(row *board.Row, now time.Time) string {
 	for _, d := range q.Options {
 		answers = append(answers, string(d))
 	}
-	return plain.Line(fmt.Sprintf("%s asks, %s from now %s holds: %s (answers: %s; rye-mcp threads approve %s)", row.ThreadID, age(q.DeadlineAt.Sub(now)), q.Default,
+	return plain.Line(fmt.Sprintf("%s asks, %s from now %s holds: %s (answers: %s; rye-mcp threads approve %s)", row.ThreadID, plain.Age(q.DeadlineAt.Sub(now)), q.Default,
 		plain.Line(q.Text), strings.Join(answers, ", "), row.ThreadID))
 }
 

@@ -171,7 +171,7 @@ func (m *Model) rowSpans(e entry, c division) []span {
 		spans = append(spans, span{m.style.text, padded(fullness(row.Context), fullWidth)})
 	}
 	if c.age {
-		spans = append(spans, span{m.style.dim, padded(age(m.now.Sub(row.CreatedAt)), ageWidth)})
+		spans = append(spans, span{m.style.dim, padded(plain.Age(m.now.Sub(row.CreatedAt)), ageWidth)})
 	}
 	if c.words > 0 {
 		spans = append(spans, span{m.style.dim, shorten(lastWords(row), c.words)})
@@ -239,19 +239,6 @@ func bar(b *board.Budget, width int, s styles) []span {
 	return []span{
 		{look, strings.Repeat("█", spent)}, {s.asks, strings.Repeat("▒", reserved)}, {s.rule, strings.Repeat("░", width-spent-reserved)},
 	}
-}
-
-// age rounds a duration to its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 // ruled is a line across the screen with a title in it.

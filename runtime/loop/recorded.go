@@ -3,10 +3,10 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
-	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -112,8 +112,12 @@ func (r referee) refusedNow(entry palette.Entry, args json.RawMessage) error {
 	return r.allow(palette.Required(entry.ID))
 }
 
-// refusedPrimary looks at what a primary action executes.
+// refusedPrimary asks for the capability of a call, as the action does, and then for what
+// it executes.
 func (r referee) refusedPrimary(id string, args json.RawMessage) error {
+	if err := action.Permits(action.Caller{InThread: true, Allow: r.allow}, r.Resolver, id, args); err != nil {
+		return err
+	}
 	var what struct {
 		Kind item.Kind `json:"item_type"`
 		ID   string    `json:"item_id"`
@@ -122,23 +126,18 @@ func (r referee) refusedPrimary(id string, args json.RawMessage) error {
 	if unread != nil || id != executeID || what.ID == "" || threadTool(what.ID) {
 		return nil //nolint:nilerr // see above
 	}
+	var err error
 	switch what.Kind {
 	case item.Tool:
-		if _, err := r.Executor.Find(r.Resolver, what.ID); err != nil {
-			return err
-		}
+		_, err = r.Executor.Find(r.Resolver, what.ID)
 	case item.Directive, item.Knowledge:
-		if _, err := r.Resolver.Find(what.Kind, what.ID); err != nil {
-			return err
-		}
-	default:
-		return nil
+		_, err = r.Resolver.Find(what.Kind, what.ID)
 	}
-	return r.allow(permission.Required(permission.Execute, what.Kind, what.ID))
+	return err
 }
 
 // threadTool reports whether an id is that of a tool that acts on threads, which is in
 // no registry.
 func threadTool(id string) bool {
-	return id == action.OrchestratorID || id == action.ThreadDirectiveID || id == action.DirectiveReturnID
+	return id == action.ThreadSummaryID || slices.Contains(action.ThreadItemIDs(), id)
 }

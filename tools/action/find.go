@@ -17,36 +17,45 @@ func (a *Actions) find(c Caller, action, itemType, id string) (*resolve.Found, e
 
 // in is the resolver of a caller for a space that a request names, or for all.
 func (a *Actions) in(c Caller, source string) *resolve.Resolver {
-	mine := a.Resolver.For(c.Env.ThreadID)
+	return inSource(a.Resolver.For(c.Env.ThreadID), source)
+}
+
+func inSource(spaces *resolve.Resolver, source string) *resolve.Resolver {
 	if source == "" {
-		return mine
+		return spaces
 	}
-	return mine.In(item.Space(source))
+	return spaces.In(item.Space(source))
 }
 
 func (a *Actions) findIn(spaces *resolve.Resolver, c Caller, action, itemType, id string) (*resolve.Found, error) {
-	if err := item.CheckID(id); err != nil {
+	kind, err := permitBefore(c, action, itemType, id)
+	if err != nil {
 		return nil, err
 	}
-	if itemType != "" {
-		kind, err := item.ParseKind(itemType)
-		if err != nil {
-			return nil, badArgument("item_type", err)
-		}
-		if err := permit(c, capabilitiesFor(action, kind, id)...); err != nil {
-			return nil, err
-		}
+	if kind != "" {
 		found, err := spaces.Find(kind, id)
 		return found, discreet(c, err)
-	}
-	if err := permitSomeKind(c, action, id); err != nil {
-		return nil, err
 	}
 	found, err := spaces.FindAny(id)
 	if err != nil {
 		return nil, discreet(c, err)
 	}
 	return found, permit(c, capabilitiesFor(action, found.Kind, id)...)
+}
+
+// permitBefore refuses an item before it is looked for. Kind is empty for a bare id: when it
+// is known it has to be permitted, too.
+func permitBefore(c Caller, action, itemType, id string) (kind item.Kind, err error) {
+	if err := item.CheckID(id); err != nil {
+		return "", err
+	}
+	if itemType == "" {
+		return "", permitSomeKind(c, action, id)
+	}
+	if kind, err = item.ParseKind(itemType); err != nil {
+		return "", badArgument("item_type", err)
+	}
+	return kind, permit(c, capabilitiesFor(action, kind, id)...)
 }
 
 // permitSomeKind is for bare ids: one of the kinds must be permitted.

@@ -121,6 +121,36 @@ func TestClientCutOff(t *testing.T) {
 	}
 }
 
+// TestThoughts: a call that a model only thinks of, in the text of its answer, is not made.
+func TestThoughts(t *testing.T) {
+	t.Parallel()
+	const call = "```json\n{\"tool\": \"known\", \"arguments\": {\"x\": 1}}\n```"
+	for name, c := range map[string]struct {
+		text string
+		cut  bool
+		want string
+	}{
+		"then an answer":       {text: "<think>\nI could:\n" + call + "\nNo.\n</think>\n\nFour.", want: "<think>\nI could:\n" + call + "\nNo.\n</think>\n\nFour."},
+		"then a call":          {text: "<think>\n" + call + "\n</think>\n\n" + call, want: "<think>\n" + call + "\n</think>|known({\"x\": 1})"},
+		"then a bare call":     {text: "<think>Hm.</think>\n{\"tool\": \"known\"}", want: "<think>Hm.</think>|known({})"},
+		"begun by a template":  {text: "I could:\n" + call + "\n</think>\n\nFour.", want: "I could:\n" + call + "\n</think>\n\nFour."},
+		"fence never ended":    {text: "<think>\n```json\n{\"tool\": \"known\"}\n</think>\n" + call, want: "<think>\n```json\n{\"tool\": \"known\"}\n</think>|known({\"x\": 1})"},
+		"cut off":              {text: "<think>\n" + call + "\nOr", cut: true, want: "<think>\n" + call + "\nOr"},
+		"never ended":          {text: "<think>\nSo:\n" + call, want: "<think>\nSo:|known({\"x\": 1})"},
+		"in what a call holds": {text: "```json\n{\"tool\": \"known\", \"arguments\": {\"x\": \"</think>\"}}\n```", want: `known({"x": "</think>"})`},
+		"shown in a fence":     {text: call + "\n```\n</think>\n```", want: "known({\"x\": 1})|```\n</think>\n```"},
+	} {
+		v := answering(c.text)
+		if c.cut {
+			v.answer.StopReason = llm.StopMaxTokens
+		}
+		answer, _, err := ask(t, New(v, known), knownTool)
+		if got, _ := strings.CutPrefix(show(answer.Blocks), "hm|"); err != nil || got != c.want {
+			t.Errorf("%s: got %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
 // TestClientDescribesNewTools: other tools are described anew, and tools that are
 // described but not offered are only read in the form that models are asked for.
 func TestClientDescribesNewTools(t *testing.T) {

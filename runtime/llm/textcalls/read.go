@@ -19,7 +19,8 @@ func readCalls(a llm.Response, turn int, known, quoted func(string) bool) llm.Re
 			blocks = append(blocks, b)
 			continue
 		}
-		for _, part := range splitCalls(b.Text, known, quoted) {
+		thoughts, said := cutThoughts(b.Text, a.StopReason == llm.StopMaxTokens)
+		for _, part := range behind(thoughts, splitCalls(said, known, quoted)) {
 			if part.Type == llm.ToolUseBlock {
 				part.ToolCallID = fmt.Sprintf("text_%d_%d", turn, calls)
 				calls++
@@ -32,6 +33,50 @@ func readCalls(a llm.Response, turn int, known, quoted func(string) bool) llm.Re
 		a.StopReason = llm.StopToolUse
 	}
 	return a
+}
+
+// cutThoughts divides an answer behind the thoughts that it begins with: what a model writes
+// there it does not call. Some templates write the first tag themselves, so that the answer
+// has the last one alone, in a line outside of fences. Thoughts that never end are none,
+// unless the answer was cut off.
+func cutThoughts(text string, cut bool) (thoughts, said string) {
+	const tag, endTag = "<think>", "</think>"
+	end := strings.Index(text, endTag)
+	begun := strings.HasPrefix(strings.TrimSpace(text), tag)
+	switch {
+	case end < 0 && begun && cut:
+		return text, ""
+	case end < 0:
+		return "", text
+	case begun:
+		return text[:end+len(endTag)], text[end+len(endTag):]
+	}
+	for rest := text; rest != ""; {
+		if block, isBlock := blockAt(rest); isBlock {
+			rest = block.after
+			continue
+		}
+		line, after := cutLine(rest)
+		if inside, ends := strings.CutPrefix(strings.TrimLeftFunc(line, unicode.IsSpace), endTag); ends {
+			said = inside + after
+			return text[:len(text)-len(said)], said
+		}
+		rest = after
+	}
+	return "", text
+}
+
+// behind are the parts of an answer with its thoughts before them, as text.
+func behind(thoughts string, parts []llm.Block) []llm.Block {
+	thoughts = strings.TrimSpace(thoughts)
+	switch {
+	case thoughts == "":
+		return parts
+	case len(parts) > 0 && parts[0].Type == llm.TextBlock:
+		parts[0].Text = thoughts + "\n\n" + parts[0].Text
+		return parts
+	}
+	return append([]llm.Block{{Type: llm.TextBlock, Text: thoughts}}, parts...)
 }
 
 // splitCalls divides a text into the calls it contains and the text between

@@ -73,14 +73,26 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 		if err == nil {
 			err = answer.add(call, raw)
 		}
-		if err != nil {
-			return answer.partial(), call.Fail(ctx, inStream(call, err))
+		if err == nil {
+			continue
 		}
+		failure := call.Fail(ctx, inStream(call, err))
+		if answer.stop != "" && onlyConnection(failure) {
+			break
+		}
+		return answer.partial(), failure
 	}
 	if answer.stop == "" {
 		return answer.partial(), call.Fail(ctx, wire.ErrCut)
 	}
 	return answer.response(), nil
+}
+
+// onlyConnection reports whether a failure says nothing of the answer: one that the model
+// has finished is whole and paid, and another would be paid again.
+func onlyConnection(failure error) bool {
+	api, ok := errors.AsType[*llm.APIError](failure)
+	return ok && (api.Type == wire.TypeConnection || api.Type == wire.TypeStalled)
 }
 
 func library(to Config, base string, doer sdk.HTTPDoer) *sdk.Client {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
@@ -115,6 +116,57 @@ func TestBrokenStreams(t *testing.T) {
 			var failure *llm.APIError
 			if !errors.As(err, &failure) || failure.Type != test.typ || !strings.Contains(failure.Message, test.says) {
 				t.Errorf("got %v (%+v)", err, failure)
+			}
+		})
+	}
+}
+
+// TestWholeBeforeTheEnd: an answer that the model has finished is paid for, and is taken
+// when the stream behind it breaks or falls silent.
+func TestWholeBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	finished := delta(`{"content":"c"}`, `"stop"`)
+	const counted = `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}` + "\n\n"
+	for name, c := range map[string]struct {
+		events string
+		hangs  bool
+		want   string
+	}{
+		"cut":                     {events: finished + counted, want: "c true"},
+		"silent":                  {events: finished + counted, hangs: true, want: "c true"},
+		"cut before the usage":    {events: finished, want: "c false"},
+		"cut in the answer":       {events: delta(`{"content":"c"}`, "null"), want: wire.TypeConnection},
+		"silent in the answer":    {events: delta(`{"content":"c"}`, "null"), hangs: true, want: wire.TypeStalled},
+		"an error after the end":  {events: finished + `data: {"error":{"type":"server_error","message":"broke"}}` + "\n\n", want: "server_error"},
+		"no sense behind the end": {events: finished + "data: {oops\n\n", want: wire.TypeMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // else its end is not noticed
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, c.events)
+				_ = http.NewResponseController(w).Flush()
+				if c.hangs {
+					<-r.Context().Done()
+				}
+				panic(http.ErrAbortHandler)
+			}))
+			defer server.Close()
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			stall := time.Minute
+			if c.hangs {
+				stall = 100 * time.Millisecond
+			}
+			client := New(Config{BaseURL: server.URL, HTTPClient: &http.Client{Transport: transport}, StallTimeout: stall})
+			resp, err := client.Stream(t.Context(), hello, nil)
+			got := fmt.Sprint(llm.TextOf(resp.Blocks), " ", resp.Usage.Reported)
+			if failure, ok := errors.AsType[*llm.APIError](err); ok {
+				got = failure.Type
+			}
+			if got != c.want {
+				t.Errorf("got %s (%v), want %s", got, err, c.want)
 			}
 		})
 	}

@@ -181,6 +181,22 @@ func TestDecisionsAboutLimits(t *testing.T) {
 	}
 }
 
+// TestContinueWithinATurn: the turn that a limit has broken off is signed before the last
+// one, though nobody was asked between them.
+func TestContinueWithinATurn(t *testing.T) {
+	longtest.Mark(t)
+	t.Parallel()
+	h := asking(t)
+	h.settings.OnLimit.Action = "stop"
+	way := toLimits["duration_exceeded in a tool"]
+	h.script(way.script)
+	h.hooks(inHooks("h", "limit", "{path: limit_code, op: eq, value: duration_exceeded}", decides("continue", "")))
+	rec := h.run(job{limits: way.limits})
+	if rec.Status != thread.Completed || rec.Cost.Turns != 2 {
+		t.Errorf("%s %+v after %d turns", rec.Status, rec.Outcome, rec.Cost.Turns)
+	}
+}
+
 // TestAfterStep: a hook behind each turn knows what the thread has cost, and can
 // end it.
 func TestAfterStep(t *testing.T) {

@@ -160,8 +160,11 @@ func (r *run) goOn(ctx context.Context, over *thread.LimitError, answer thread.A
 
 // mend brings the conversation up to what is on record, after a turn that was
 // interrupted: calls of tools that were broken off, or not made, have their
-// results there.
+// results there. The turn is signed first, for another one follows.
 func (r *run) mend() error {
+	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
+		return err
+	}
 	own := r.records()
 	recorded, err := transcript.Messages(own.Transcript(), own.Artifacts())
 	if err != nil {

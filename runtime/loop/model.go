@@ -73,7 +73,7 @@ func (r *run) fallBack(ctx context.Context, f *failure) (turned bool, why string
 	r.model.fallback = true
 	first := r.model.choice
 	second, named, err := r.Providers.Fallback(ctx, provider.Want{Fallback: r.task.doc.Model.Fallback})
-	if err == nil && !named {
+	if err == nil && (!named || second.Ref() == first.Ref()) { // a call may name the fallback as its model
 		return false, "", nil
 	}
 	if err == nil && f.rule.Category == config.CategoryContext && !larger(second.Model, first.Model) {

@@ -254,6 +254,8 @@ func TestFallback(t *testing.T) {
 			"turns:\n  - error: {status: 404, type: t, message: gone}\n", "second", "small second", "provider_permanent", "gone",
 			"turn 1: fake/small once (permanent), then fake/second once (permanent)", 0,
 		},
+		"the same model":      {down, "small", "small*3", "provider_transient", "busy$", "fake/small 3 times (transient; 3s of waiting between)", 0},
+		"the same, too small": {tooLong, "small", "small", "context_full", "too long; split the task", "", 0},
 		"a larger window":     {tooLong + strings.ReplaceAll(second, "second", "large"), "large", "small large", "", "", "", 120},
 		"a window no larger":  {tooLong + second, "second", "small", "context_full", "fake/second is no larger; split the task", "", 0},
 		"it does not fit":     {down + second, "tiny", "small*3", "provider_transient", "fallback cannot be used: context window is full", "", 0},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/recording"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -34,6 +36,35 @@ func TestFailedAnswers(t *testing.T) {
 	for i, want := range []llm.Response{{StopReason: llm.StopFailed, StopWord: "network_error"}, {StopReason: llm.StopRefusal, StopWord: "SAFETY"}} {
 		if got := c.calls[i]; got.Failure != nil || got.Answer.StopReason != want.StopReason || got.Answer.StopWord != want.StopWord {
 			t.Errorf("call %d: %+v", i, got)
+		}
+	}
+}
+
+// TestFallback: a model that was never asked is not known, but for the one that the thread
+// began with, which its directive may name as the fallback, too.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	began := &recording.Thread{Meta: thread.Meta{Model: "a/first"}}
+	other := &recording.Thread{Meta: began.Meta, Settings: recording.Settings{Models: []recording.Model{{Ref: "a/first"}, {Ref: "a/second"}}}}
+	for name, c := range map[string]struct {
+		thread         *recording.Thread
+		fallback, want string
+	}{
+		"none":            {began, "", ""},
+		"the same":        {began, "a/first", "a/first"},
+		"not on record":   {began, "a/second", "the fallback a/second is not on record"},
+		"on record":       {other, "a/second", "a/second"},
+		"by another name": {other, "high", "a/second"},
+	} {
+		choice, named, err := models{thread: c.thread}.Fallback(t.Context(), provider.Want{Fallback: c.fallback})
+		got := ""
+		if named {
+			got = choice.Ref()
+		} else if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

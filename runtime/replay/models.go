@@ -33,8 +33,11 @@ func (m models) Fallback(_ context.Context, w provider.Want) (provider.Choice, b
 			return m.choice(asked.Ref), true, nil
 		}
 	}
-	if w.Fallback == "" {
+	switch w.Fallback {
+	case "":
 		return provider.Choice{}, false, nil
+	case m.thread.Meta.Model:
+		return m.choice(w.Fallback), true, nil
 	}
 	return provider.Choice{}, false, fmt.Errorf("the fallback %s is not on record", w.Fallback)
 }

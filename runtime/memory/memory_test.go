@@ -190,6 +190,29 @@ func TestRecallByWordsNeedsMoreThanOne(t *testing.T) {
 	}
 }
 
+// In scripts without blanks a question finds an entry by some characters of its sentences, as
+// the index does, and the same rule holds: a long text needs more in common.
+func TestRecallOfUnspacedScripts(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write(threadWriter("one"), entries.Constraint, "サーバーの場所", "東京のサーバーは使わない。PostgreSQLは大阪にある。猫もいる。")
+	s.write(threadWriter("one"), entries.Decision, "日志", "我们把所有日志写入数据库")
+	s.write(threadWriter("one"), entries.Discovery, "db", "เราใช้ฐานข้อมูลเดียวสำหรับทุกบริการ")
+	long := strings.Repeat("決済の結果を画面に表示し、在庫を確認して注文を確定する。", 3)
+	for question, want := range map[string]string{
+		"東京": "サーバーの場所", "サーバー": "サーバーの場所", "大阪のpostgresql": "サーバーの場所", "猫": "サーバーの場所",
+		"数据库": "日志", "ฐานข้อมูล": "db", "天気": "", long: "",
+	} {
+		titles := ""
+		for _, e := range s.recall(question).Entries {
+			titles += e.Title
+		}
+		if titles != want {
+			t.Errorf("%s: %q, want %q", question, titles, want)
+		}
+	}
+}
+
 // With vectors, the writer is told of what means nearly the same whatever its words, and both are
 // kept, for opposites are as near; entries that mean something else are not recalled.
 func TestVectors(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/rye-mcp/rye-mcp/spaces/search/query"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
 
@@ -126,6 +127,15 @@ func wordsOf(text string) []string {
 	return kept
 }
 
+// partsOf are the words of a text; what stands together in a script without blanks is as many
+// words as the index takes it for.
+func partsOf(text string) (parts []string) {
+	for _, word := range wordsOf(text) {
+		parts = append(parts, query.Parts(word)...)
+	}
+	return parts
+}
+
 // slight are words that two wordings of a fact differ in.
 func slight(word string) bool {
 	switch word {
@@ -154,7 +164,7 @@ type wording struct {
 
 func wordingOf(text string) (w wording) {
 	names := namesOf(text)
-	for _, word := range wordsOf(text) {
+	for _, word := range partsOf(text) {
 		if !slight(word) {
 			w.words = append(w.words, word)
 		}
@@ -174,8 +184,8 @@ func namesOf(text string) map[string]bool {
 		for field := range strings.FieldsSeq(line) {
 			_, first := utf8.DecodeRuneInString(field)
 			capital := strings.ContainsFunc(field, unicode.IsUpper)
-			for i, w := range wordsOf(field) {
-				if capital && (!begins || i > 0 || strings.ContainsFunc(field[first:], unicode.IsUpper)) {
+			for i, w := range partsOf(field) {
+				if capital && !strings.ContainsFunc(w, query.IsUnspaced) && (!begins || i > 0 || strings.ContainsFunc(field[first:], unicode.IsUpper)) {
 					names[w] = true
 				}
 			}
@@ -207,7 +217,10 @@ func (w wording) touches(entry wording) bool {
 		names[word] = !denies(word)
 	}
 	for _, word := range entry.words {
-		if s := singular(word); asked[s] {
+		for _, s := range formsOf(word) {
+			if !asked[s] {
+				continue
+			}
 			asked[s] = false // each counts once
 			if need--; names[word] {
 				need--
@@ -215,6 +228,16 @@ func (w wording) touches(entry wording) bool {
 		}
 	}
 	return need <= 0
+}
+
+// formsOf are what a question may have for a word of an entry: it without the ending of a
+// plural, and of a part of [query.Parts] each character.
+func formsOf(word string) []string {
+	forms := []string{singular(word)}
+	if strings.ContainsFunc(word, query.IsUnspaced) && utf8.RuneCountInString(word) > 1 {
+		forms = append(forms, strings.Split(word, "")...)
+	}
+	return forms
 }
 
 // Words of substance up to which a question is short, or from which on it is long.

@@ -29,7 +29,7 @@ func terms(text string) (words []string) {
 	seen := map[string]bool{}
 	separates := func(r rune) bool { return !query.IsWordRune(r) && !unicode.Is(unicode.M, r) }
 	for word := range strings.FieldsFuncSeq(text[:min(len(text), MaxText)], separates) {
-		for _, part := range partsOf(strings.ToLower(word)) {
+		for _, part := range query.Parts(strings.ToLower(word)) {
 			if seen[part] || len(part) > maxTermSize || !strings.ContainsFunc(part, query.IsWordRune) {
 				continue
 			}
@@ -40,26 +40,6 @@ func terms(text string) (words []string) {
 		}
 	}
 	return words
-}
-
-// partsOf takes a word apart that has characters of a script without blanks: each two of them
-// that stand together are a part, for one says little.
-func partsOf(word string) []string {
-	if !strings.ContainsFunc(word, query.IsUnspaced) {
-		return []string{word}
-	}
-	apart := slices.DeleteFunc(tokens(word), func(one string) bool { return !strings.ContainsFunc(one, query.IsWordRune) })
-	isOne := func(i int) bool { return i >= 0 && i < len(apart) && strings.ContainsFunc(apart[i], query.IsUnspaced) }
-	var parts []string
-	for i, one := range apart {
-		switch {
-		case isOne(i) && isOne(i+1):
-			parts = append(parts, one+apart[i+1])
-		case !isOne(i) || !isOne(i-1):
-			parts = append(parts, one)
-		}
-	}
-	return parts
 }
 
 // tokens are what FTS5 has of a word.

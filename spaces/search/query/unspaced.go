@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +36,26 @@ func Apart(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// Parts takes a word apart that has characters of a script without blanks: each two of them
+// that stand together are a part, for one says little.
+func Parts(word string) []string {
+	if !strings.ContainsFunc(word, IsUnspaced) {
+		return []string{word}
+	}
+	apart := slices.DeleteFunc(strings.Fields(Apart(word)), func(one string) bool { return !strings.ContainsFunc(one, IsWordRune) })
+	isOne := func(i int) bool { return i >= 0 && i < len(apart) && strings.ContainsFunc(apart[i], IsUnspaced) }
+	var parts []string
+	for i, one := range apart {
+		switch {
+		case isOne(i) && isOne(i+1):
+			parts = append(parts, one+apart[i+1])
+		case !isOne(i) || !isOne(i-1):
+			parts = append(parts, one)
+		}
+	}
+	return parts
 }
 
 // Word reports whether a text is one word to the index.

@@ -289,7 +289,12 @@ func TestFailuresWithoutNetwork(t *testing.T) {
 	b.put("a/other.sh", "echo 'no such file' >&2\nexit 1\n")
 	b.put("a/yaml.yaml", "executor_id: rye/core/runtimes/bash/bash\nconfig: {command: 'echo network is unreachable; exit 1'}\n")
 	b.put("a/build.sh", "echo 'error: Failed to resolve import \"./x\"' >&2\nexit 1\n")
-	cases := map[string]string{"a/build": "", "a/curl": "declares `# @network true`", "a/says": "declares `# @network true`", "a/other": "", "a/yaml": "declares `network: true`"}
+	// The names of errors that a file or module is missing have ENOTFOUND within them.
+	b.put("a/module.sh", "echo \"ModuleNotFoundError: No module named 'requests'\" >&2\nexit 1\n")
+	b.put("a/file.sh", "echo 'FileNotFoundError: notes.txt' >&2\nexit 1\n")
+	b.put("a/node.sh", "echo 'Error: getaddrinfo ENOTFOUND example.com' >&2\nexit 1\n")
+	b.put("a/code.sh", "echo '{\"success\": false, \"error\": \"FetchError: ENOTFOUND\"}'\n")
+	cases := map[string]string{"a/module": "", "a/file": "", "a/node": "declares", "a/code": "declares", "a/build": "", "a/curl": "declares `# @network true`", "a/says": "declares `# @network true`", "a/other": "", "a/yaml": "declares `network: true`"}
 	if _, err := exec.LookPath("python3"); err == nil {
 		b.put("a/warm.py", "__warm__ = True\ndef execute(params, project_path): raise OSError('"+resolver+"')\n")
 		cases["a/warm"] = "declares `__network__ = True`"

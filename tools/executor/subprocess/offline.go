@@ -10,11 +10,12 @@ import (
 )
 
 // noNetwork matches how programs say that they reach no network: the resolver, the system
-// and the usual clients.
+// and the usual clients. The codes are in capitals: FileNotFoundError has one of them within it.
 var noNetwork = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)name resolution|name or service not known|nodename nor servname|no address associated with hostname|` +
-		`could not resolve host|unable to resolve host|failed to resolve (?:the )?host|getaddrinfo|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is unreachable|` +
-		`dial tcp: lookup|could not connect to server|couldn't connect to server`)
+	return regexp.MustCompile(`(?i:name resolution|name or service not known|nodename nor servname|no address associated with hostname|` +
+		`could not resolve host|unable to resolve host|failed to resolve (?:the )?host|getaddrinfo|network is unreachable|` +
+		`dial tcp: lookup|could not connect to server|couldn't connect to server)|` +
+		`\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b`)
 })
 
 // offline says of a failure of a command that reaches no network why it may have failed, where

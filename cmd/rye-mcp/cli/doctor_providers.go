@@ -9,28 +9,44 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
-// settings reads what is common to all threads.
+// settings reads the settings of threads, but for those that have a check of their own.
 func (d *doctor) settings(context.Context) []finding {
-	names := []string{config.AgentSettings, config.CoordinationSettings, config.ResilienceSettings}
+	names := []string{
+		config.AgentSettings, config.CoordinationSettings, config.ResilienceSettings, config.RiskSettings, config.ToolsSettings, config.NotifySettings,
+		config.MirrorSettings,
+	}
 	var found []finding
 	for _, name := range names {
 		explained, err := d.config.Explain(name)
-		if err != nil {
-			found = append(found, failf("mend the file, then rye-mcp config show "+name, "%v", err))
-		}
-		for _, w := range explained.Warnings {
-			found = append(found, warnf("rye-mcp config show "+name, "%s", w))
-		}
+		found = append(found, settingsFindings("rye-mcp config show "+name, explained.Warnings, err)...)
 	}
+	_, warnings, err := d.config.ErrorRules()
+	found = append(found, settingsFindings("rye-mcp validate --all", warnings, err)...)
+	_, warnings, err = hook.Load(d.config, d.trust)
+	found = append(found, settingsFindings("rye-mcp validate --all", warnings, err)...)
 	found = append(found, d.leftOut()...)
 	if len(found) == 0 {
-		return []finding{okf("%s", strings.Join(names, ", "))}
+		return []finding{okf("%s", strings.Join(append(names, config.ErrorSettings, config.HookSettings), ", "))}
+	}
+	return found
+}
+
+// settingsFindings is what the reading of some settings has said; look shows how they are.
+func settingsFindings(look string, warnings []string, err error) (found []finding) {
+	if refused, ok := errors.AsType[*trust.RefusedError](err); ok {
+		found = append(found, failf(refused.Try(), "%v, and no thread starts", refused))
+	} else if err != nil {
+		found = append(found, failf("mend the file, then "+look, "%v", err))
+	}
+	for _, w := range warnings {
+		found = append(found, warnf(look, "%s", w))
 	}
 	return found
 }

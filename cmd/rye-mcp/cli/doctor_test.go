@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -234,6 +236,52 @@ func TestDoctorShortContext(t *testing.T) {
 			}
 			if len(warned) != 1 || c.says == "" || !strings.Contains(warned[0].Detail, c.says) || !strings.Contains(warned[0].Try, c.try) {
 				t.Errorf("%+v, want %q", warned, c.says)
+			}
+		})
+	}
+}
+
+// TestDoctorSettings: of every settings file doctor says what is wrong with it, and that
+// hooks which no thread accepts are refused.
+func TestDoctorSettings(t *testing.T) {
+	t.Parallel()
+	const broken = "nonsense: [\n"
+	cases := map[string]struct {
+		text string
+		says string // in what fails
+		warn string // in what is only odd
+	}{
+		"hooks":                    {text: broken, says: "hooks.yaml:2: malformed YAML"},
+		"hooks, unsigned":          {text: "hooks:\n  - id: note\n    event: thread_started\n    action: {primary: execute, item_type: knowledge, item_id: rye/core/hooks}\n", says: "hooks.yaml is refused: it is not signed"},
+		"hooks, unknown key":       {text: "hook: []\n", warn: "hook: unknown key"},
+		"odd error_classification": {text: "pattern: []\n", warn: "pattern: unknown key"},
+	}
+	for _, name := range []string{"agent", "coordination", "resilience", "capability_risk", "tools", "notify", "mirror", "error_classification", "memory"} {
+		cases[name] = struct{ text, says, warn string }{text: broken, says: name + ".yaml:2: malformed YAML"}
+	}
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := testDoctor(t)
+			file, _, _ := strings.Cut(strings.TrimPrefix(name, "odd "), ",")
+			file = filepath.Join(d.user, ".ai", "config", "agent", file+".yaml")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(tt.text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			d = newDoctor(d.sys, d.opts, d.project)
+			told := map[string]level{}
+			found := slices.Concat(d.settings(t.Context()), d.memory(t.Context()))
+			for _, f := range found {
+				if strings.Contains(f.Detail, cmp.Or(tt.says, tt.warn)) && f.Try != "" {
+					told[f.Detail] = f.Level
+				}
+			}
+			want := levelFail
+			if tt.says == "" {
+				want = levelWarn
+			}
+			if len(told) != 1 || slices.Collect(maps.Values(told))[0] != want {
+				t.Errorf("%v of %+v", told, found)
 			}
 		})
 	}

@@ -121,7 +121,10 @@ func explainSettings(sys System, settings *config.Snapshot, name string) (settin
 	s := settingsJSON{Name: name, Values: []valueJSON{}}
 	explained, err := settings.Explain(name)
 	var unknown *config.UnknownSettingsError
-	if errors.As(err, &unknown) {
+	if errors.As(err, &unknown) && slices.Contains(config.WritableNames(), name) {
+		return s, tool.Faultf(tool.CodeNotFound, "settings %s are no single values that are merged", name).WithHint("%s", lookAt(name))
+	}
+	if unknown != nil {
 		return s, tool.Faultf(tool.CodeNotFound, "%w", err).
 			WithHint("%s", strings.TrimSpace("rye-mcp config show "+unknown.Nearest))
 	}
@@ -139,6 +142,17 @@ func explainSettings(sys System, settings *config.Snapshot, name string) (settin
 		s.Values = append(s.Values, shownValue(sys, v))
 	}
 	return s, nil
+}
+
+// lookAt is the command that tells how the settings of a name are.
+func lookAt(name string) string {
+	switch name {
+	case config.HookSettings:
+		return "rye-mcp hooks explain DIRECTIVE"
+	case config.ErrorSettings:
+		return "rye-mcp help settings"
+	}
+	return "rye-mcp config show " + name
 }
 
 // shownValue masks what must not be seen, and looks whether a variable is set.

@@ -14,9 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -122,7 +124,7 @@ func (w *writing) path() string {
 func (w *writing) set(keyText, value string) error {
 	key, err := config.ParseKey(keyText)
 	if err != nil {
-		return &usageError{message: err.Error(), try: "rye-mcp config show " + w.name}
+		return &usageError{message: err.Error(), try: lookAt(w.name)}
 	}
 	before, _, err := trust.ReadSettings(w.space(), w.dir, w.file)
 	if err != nil {
@@ -144,6 +146,7 @@ func (w *writing) set(keyText, value string) error {
 	if err := w.keep(after, accepted); err != nil {
 		return err
 	}
+	w.warnUnsigned(before)
 	return tellTrust(w.sys, "%s: %s is %s", w.path(), keyText, plain.Line(value))
 }
 
@@ -155,12 +158,12 @@ func (w *writing) changed(before []byte, key []string, value string) ([]byte, er
 	}
 	warnings, err := config.CheckFile(w.name, w.path(), after)
 	if err != nil {
-		return nil, tool.Faultf(tool.CodeInvalidConfig, "%w", err).WithHint("rye-mcp config show %s shows the values that hold", w.name)
+		return nil, tool.Faultf(tool.CodeInvalidConfig, "%w", err).WithHint("%s shows the values that hold", lookAt(w.name))
 	}
 	about := fmt.Sprintf(": %s: ", strings.Join(key, "."))
 	for _, warning := range warnings {
 		if strings.Contains(warning, about) || strings.Contains(warning, fmt.Sprintf(": %s: unknown", key[0])) {
-			return nil, tool.Faultf(tool.CodeInvalidConfig, "%s", warning).WithHint("rye-mcp config show %s", w.name)
+			return nil, tool.Faultf(tool.CodeInvalidConfig, "%s", warning).WithHint("%s", lookAt(w.name))
 		}
 	}
 	return after, nil
@@ -200,6 +203,20 @@ func (w *writing) keep(content, accepted []byte) error {
 	return keepingFault(err)
 }
 
+// warnUnsigned says what a signature was good for that a change has ended: hooks must have
+// one, and those who follow the key of others' settings are asked again.
+func (w *writing) warnUnsigned(before []byte) {
+	settings := config.New(w.roots).Read()
+	_, _, err := hook.Load(settings, newGate(w.sys, w.roots).Once(settings.Integrity))
+	if refused, ok := errors.AsType[*trust.RefusedError](err); ok && refused.Subject.Path == w.path() {
+		_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: no thread starts: %s; %s\n", plain.Line(refused.Error()), plain.Line(refused.Try()))
+		return
+	}
+	if signature, _ := sign.Split(before, ".yaml"); signature != nil && w.name != config.HookSettings {
+		_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: %s: its signature is gone; rye-mcp sign, with this path, makes another\n", plain.Line(w.path()))
+	}
+}
+
 // edit opens the file in the person's editor.
 func (w *writing) edit(ctx context.Context) error {
 	before, found, err := trust.ReadSettings(w.space(), w.dir, w.file)
@@ -207,7 +224,7 @@ func (w *writing) edit(ctx context.Context) error {
 		return fmt.Errorf("settings %s: %w", w.path(), err)
 	}
 	if !found {
-		before = fmt.Appendf(nil, "# Settings %q; what holds now: rye-mcp config show %s\n", w.name, w.name)
+		before = fmt.Appendf(nil, "# Settings %q; what holds now: %s\n", w.name, lookAt(w.name))
 	}
 	unaccepted := w.unaccepted(before)
 	after, kept, err := w.edited(ctx, before)
@@ -237,6 +254,7 @@ func (w *writing) edit(ctx context.Context) error {
 	if err := w.keep(after, after); err != nil {
 		return err
 	}
+	w.warnUnsigned(before)
 	return tellTrust(w.sys, "%s: written", w.path())
 }
 

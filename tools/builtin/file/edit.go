@@ -25,6 +25,9 @@ type editChange struct {
 	NewContent  string `json:"new_content" jsonschema:"without numbers and ids; empty deletes"`
 }
 
+// byteOrderMark may stand before the first line of a UTF-8 file.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 type editResult struct {
 	Path       string       `json:"path"`
 	TotalLines int          `json:"total_lines"`
@@ -216,8 +219,8 @@ func checkSpans(spans []span) error {
 }
 
 // apply replaces the spans, and says which lines of the outcome are new. Line
-// endings stay what they were at the place, and so does a missing final
-// newline.
+// endings stay what they were at the place, and so do a missing final newline and a byte
+// order mark, which nobody sees in the first line.
 func (d *document) apply(spans []span) (after []line, parts []editedPart) {
 	next := 0
 	for _, s := range spans {
@@ -230,6 +233,9 @@ func (d *document) apply(spans []span) (after []line, parts []editedPart) {
 	after = append(after, d.lines[next:]...)
 	if n := len(after); n > 0 && d.lines[len(d.lines)-1].end == "" {
 		after[n-1].end = ""
+	}
+	if len(after) > 0 && bytes.HasPrefix(d.lines[0].text, byteOrderMark) && !bytes.HasPrefix(after[0].text, byteOrderMark) {
+		after[0].text = slices.Concat(byteOrderMark, after[0].text)
 	}
 	return after, parts
 }

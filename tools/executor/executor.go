@@ -156,6 +156,10 @@ func (e *Executor) Examine(found *resolve.Found) (notes []string, err error) {
 	if t == nil {
 		return nil, nil
 	}
+	err = tool.Validate(t.Definition.Schema, json.RawMessage(`{}`))
+	if err != nil && !errors.As(err, new(*tool.Fault)) { // a fault is about the arguments
+		return nil, tool.Faultf(tool.CodeInvalidItem, "%s: %w", found.ID, err).With("path", found.Path)
+	}
 	return t.Notes, nil
 }
 

@@ -307,3 +307,35 @@ func TestYAMLToolsThatNameNothingToRun(t *testing.T) {
 		})
 	}
 }
+
+// A schema that no call can be checked against is told when the tool is signed, in the words of
+// a call.
+func TestSchemasThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ property, part string }{
+		"unknown type":     {`{"type": "strin"}`, `a/t: schema: /properties/p/type: value must be one of "array"`},
+		"broken pattern":   {`{"pattern": "(?<p"}`, "a/t: schema: /properties/p/pattern: "},
+		"foreign schema":   {`{"$ref": "http://example.com/x.json"}`, "a schema may refer to itself only"},
+		"one that is good": {`{"type": "string", "pattern": "^a"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put("a/t.py", `CONFIG_SCHEMA = {"type": "object", "properties": {"p": `+c.property+"}}\ndef execute(params, project_path):\n    return 1\n")
+			found, err := resolve.New(b.roots).Find(item.Tool, "a/t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = b.Examine(found)
+			if c.part == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			b.refused(err, tool.CodeInvalidItem, c.part)
+			_, err = b.run("a/t", `{}`)
+			b.refused(err, tool.CodeInvalidItem, c.part)
+		})
+	}
+}

@@ -100,6 +100,12 @@ func compile(raw json.RawMessage) (*compiled, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	s, err := c.Compile(schemaURL)
+	if wrong, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		for len(wrong.Causes) > 0 {
+			wrong = wrong.Causes[0]
+		}
+		return nil, fmt.Errorf("schema: %s: %s", item.Shown(wrong.InstanceLocation), item.ShownIn(wrong.Message))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}

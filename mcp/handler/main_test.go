@@ -127,7 +127,7 @@ func newProject(t *testing.T, dir string) *Project {
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
 		Records: records.Local{Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()}, Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
 		Providers: provider.NewSource(func(string) string { return "" }), Now: time.Now,
-		Life: &life.Local{Project: dir, Home: folder.Home{Dir: state.Dir}.Always(), Place: process.Here("here")},
+		Life: &life.Local{Project: dir, Home: folder.Home{Dir: state.Dir}.Always(), Place: process.Here("here"), Args: func(thread.ID) []string { return []string{"none"} }},
 		Log:  zerolog.Nop(), Launcher: &spawn.Launcher{
 			Executable: os.Args[0], Project: dir, Home: folder.Home{Dir: state.Dir}.Always(), Environ: func([]string) ([]string, []string) { return nil, nil },
 		},

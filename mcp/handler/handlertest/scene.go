@@ -74,7 +74,7 @@ func (s *Scene) connect() {
 	s.Store, err = sqlite.Open(s.Ctx, state.Dir, sqlite.Options{Mark: state.Seal.Mark})
 	s.noError(err)
 	home := folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()
-	s.life = &life.Local{Project: s.Project.Path, Home: home, Place: process.Here("here")}
+	s.life = &life.Local{Project: s.Project.Path, Home: home, Place: process.Here("here"), Args: func(thread.ID) []string { return []string{"none"} }}
 	unchecked := &trust.Gate{
 		Roots: s.Roots, Shipped: system.Has, Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil },
 		Own: func() (*sign.PublicKey, error) { return nil, nil },

@@ -95,7 +95,7 @@ func (d *demo) run(ctx context.Context) error {
 		d.screen.print("\ncancelling …\n")
 		id := map[string]any{"thread_id": started.ThreadID}
 		if err := client.call(context.WithoutCancel(ctx), "cancel_thread", id, &stop.Stopped{}); err != nil {
-			return goesOn(started.ThreadID, err, fmt.Sprintf("%s threads cancel %s --project %s", d.looking(), started.ThreadID, d.project()))
+			return goesOn(started.ThreadID, goesOnUncancelled, err, fmt.Sprintf("%s threads cancel %s --project %s", d.looking(), started.ThreadID, d.project()))
 		}
 		return context.Cause(ctx)
 	}

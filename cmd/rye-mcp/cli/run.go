@@ -18,8 +18,10 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -288,7 +290,8 @@ func pairs(flag string, list []string) (map[string]string, error) {
 // begins with the warnings of the start, and a person reads each when it comes. An
 // interrupt cancels the thread and waits for that; the result is then the cancelled
 // one. So does an output that cannot be written any more: nobody reads what the
-// thread is paid for.
+// thread is paid for. A transcript that cannot be read says nothing of that: the wait goes on
+// without it.
 func watchRun(
 	ctx context.Context, sys System, opts options, p *project, started view.Started, quiet bool,
 ) (view.Result, error) {
@@ -318,7 +321,11 @@ func watch(ctx context.Context, sys System, opts options, p *project, id thread.
 	if quiet {
 		return waitOrCancel(ctx, sys, p, id)
 	}
-	err = stream(ctx, p, id, newAnswerStreamer(sys, opts).see, func(ctx context.Context) (err error) {
+	unread := func(err error) error {
+		_, _ = fmt.Fprintf(sys.Stderr, "Warning: what the thread says cannot be read: %s; rye-mcp threads show %s has its result\n", plain.Line(action.Fault(err).Message), id)
+		return nil
+	}
+	err = stream(ctx, p.control.Threads.Transcript, id, newAnswerStreamer(sys, opts).see, unread, func(ctx context.Context) (err error) {
 		result, err = waitOrCancel(ctx, sys, p, id)
 		return err
 	})
@@ -335,18 +342,32 @@ func distinct(lists ...[]string) (texts []string) {
 	return texts
 }
 
+// unwrittenError is that nobody takes what is shown of a thread.
+type unwrittenError struct{ error }
+
+func (e *unwrittenError) Unwrap() error { return e.error }
+
 // stream shows what a thread writes, and who continues it, until wait has
 // returned. The context of wait ends too when the output cannot be written any
-// more.
+// more, and when the transcript cannot be read, unless unread makes no error of that.
 func stream(
-	ctx context.Context, p *project, id thread.ID, see func(thread.Event) error, wait func(context.Context) error,
+	ctx context.Context, of func(thread.ID) records.Transcript, id thread.ID, see func(thread.Event) error, unread func(error) error,
+	wait func(context.Context) error,
 ) error {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
 	over := make(chan struct{})
 	streamed := make(chan error, 1)
 	go func() {
-		err := followChain(context.WithoutCancel(ctx), p.control.Threads.Transcript, id, over, see)
+		err := followChain(context.WithoutCancel(ctx), of, id, over, func(e thread.Event) error {
+			if err := see(e); err != nil {
+				return &unwrittenError{err}
+			}
+			return nil
+		})
+		if err != nil && !errors.As(err, new(*unwrittenError)) {
+			err = unread(err)
+		}
 		if err != nil {
 			interrupt(err)
 		}
@@ -365,9 +386,12 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
 		if _, err := p.control.Stop.By(stop.ByPerson).Cancel(after, id); err != nil {
-			return view.Result{}, goesOn(id, err, "rye-mcp threads cancel "+string(id))
+			return view.Result{}, goesOn(id, goesOnUncancelled, err, "rye-mcp threads cancel "+string(id))
 		}
 		waited, err = p.control.Wait(after, untilEnd(sys, id))
+	}
+	if threads.StoreIsAway(err) {
+		return view.Result{}, goesOn(id, "may go on, as it could not be waited for", err, "rye-mcp threads wait "+string(id))
 	}
 	if err != nil {
 		return view.Result{}, err
@@ -375,14 +399,18 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 	return waited.Results[id], nil
 }
 
-// goesOn is the failure to cancel a thread that a command has started, which is paid for
+// goesOnUncancelled is what becomes of a thread that could not be cancelled: it is paid for
 // until somebody cancels it.
-func goesOn(id thread.ID, cause error, cancel string) error {
+const goesOnUncancelled = "goes on, as it could not be cancelled"
+
+// goesOn is a failure after which a thread that a command has started goes on, and what can
+// be done about that.
+func goesOn(id thread.ID, how string, cause error, try string) error {
 	f := *tool.AsFault(cause)
 	if first := advice(&f); first != "" {
-		cancel = first + "; " + cancel
+		try = first + "; " + try
 	}
-	f.Message, f.Try, f.Err = fmt.Sprintf("thread %s goes on, as it could not be cancelled: %s", id, f.Message), cancel, cause
+	f.Message, f.Try, f.Err = fmt.Sprintf("thread %s %s: %s", id, how, f.Message), try, cause
 	return &f
 }
 

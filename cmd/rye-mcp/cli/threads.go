@@ -217,7 +217,8 @@ func tailOnce(sys System, opts options, p *project, id thread.ID, n int, asJSON 
 // tailLive streams a transcript until its thread ends; an interrupt ends the
 // looking, not the thread.
 func tailLive(ctx context.Context, sys System, p *project, id thread.ID, see func(thread.Event) error) error {
-	return stream(ctx, p, id, see, func(ctx context.Context) error {
+	unread := func(err error) error { return err }
+	return stream(ctx, p.control.Threads.Transcript, id, see, unread, func(ctx context.Context) error {
 		_, err := p.control.Wait(ctx, untilEnd(sys, id))
 		return err
 	})

@@ -31,6 +31,10 @@ func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, left records.T
 	if why := lastWords(left.Log()); why != "" {
 		problem.Message += ": " + why
 	}
+	if s.Life.Reach(rec.Process) == life.Elsewhere && rec.Run.Incarnation() != "" {
+		problem.Message += " (" + leaseOf(rec) + " has run out)"
+		return problem
+	}
 	if s.ExitOf != nil {
 		if exit, known := s.ExitOf(ctx, rec.ThreadID); known {
 			problem.Signal = exit.Signal
@@ -38,6 +42,14 @@ func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, left records.T
 		}
 	}
 	return problem
+}
+
+// leaseOf names the lease that a run on another machine lives by.
+func leaseOf(rec thread.Record) string {
+	if rec.Worker == "" {
+		return "its lease"
+	}
+	return "the lease of worker " + rec.Worker
 }
 
 // CodeNotHere is the code of a thread that was queued in state that was taken

@@ -22,10 +22,11 @@ type children struct {
 
 	mu        sync.Mutex
 	processes map[thread.ID]life.Running
+	reasons   map[thread.ID]string // why their processes are ended here
 }
 
 func newChildren(died func(context.Context, thread.ID)) *children {
-	cs := &children{died: died, processes: map[thread.ID]life.Running{}}
+	cs := &children{died: died, processes: map[thread.ID]life.Running{}, reasons: map[thread.ID]string{}}
 	cs.ctx, cs.cancel = context.WithCancel(context.Background())
 	return cs
 }
@@ -47,7 +48,17 @@ func (cs *children) watch(id thread.ID, started life.Running) {
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
 		delete(cs.processes, id)
+		delete(cs.reasons, id)
 	})
+}
+
+// endedFor notes why a process that was started here is about to be ended.
+func (cs *children) endedFor(id thread.ID, why string) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, known := cs.processes[id]; known {
+		cs.reasons[id] = why
+	}
 }
 
 // exitOf tells how a process ended that was started here. It waits for the end
@@ -61,7 +72,11 @@ func (cs *children) exitOf(ctx context.Context, id thread.ID) (life.Exit, bool) 
 	}
 	select {
 	case <-started.Done():
-		return started.Exit(), true
+		exit := started.Exit()
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		exit.Why = cs.reasons[id]
+		return exit, true
 	case <-ctx.Done():
 		return life.Exit{}, false
 	}

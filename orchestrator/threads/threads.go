@@ -103,6 +103,10 @@ func (t *Threads) LeaveChildren() { t.children.close() }
 // end badly, the thread is settled although nobody waits for it.
 func (t *Threads) WatchChild(id thread.ID, started life.Running) { t.children.watch(id, started) }
 
+// EndedFor notes why the process of a thread, which this one has started, is about to be ended:
+// whoever settles the thread here is told.
+func (t *Threads) EndedFor(id thread.ID, why string) { t.children.endedFor(id, why) }
+
 // Children are the threads whose processes were started here and have not ended.
 func (t *Threads) Children() []thread.ID { return t.children.ids() }
 

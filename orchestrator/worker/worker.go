@@ -290,13 +290,17 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 	err := w.untilOver(ctx, lease, ends)
 	stop()
 	killing := ctx.Err() != nil || err != nil
+	why := "its worker was ended"
+	if errors.Is(err, fleet.ErrLost) {
+		why = "its worker had lost its lease"
+	}
 	if killing {
-		w.kill(ctx, lease)
+		w.kill(ctx, lease, why)
 	}
 	delivered(ctx)
 	jobs.Wait()
 	if killing {
-		w.kill(ctx, lease)
+		w.kill(ctx, lease, why)
 	}
 	if err != nil {
 		return err
@@ -330,13 +334,13 @@ func (w *Worker) deliver(ctx context.Context) (end func(context.Context)) {
 // killWithin bounds the killing of what ran by a lease: the third of it that is left.
 const killWithin = fleet.TTL / 3
 
-func (w *Worker) kill(ctx context.Context, lease *fleet.Lease) {
+func (w *Worker) kill(ctx context.Context, lease *fleet.Lease, why string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), killWithin)
 	defer stop()
 	var killing sync.WaitGroup
 	for _, p := range w.Projects {
 		for _, id := range p.known() {
-			killing.Go(func() { w.killOne(ctx, p, id) })
+			killing.Go(func() { w.killOne(ctx, p, id, why) })
 		}
 	}
 	killing.Wait()
@@ -348,11 +352,12 @@ func (w *Worker) kill(ctx context.Context, lease *fleet.Lease) {
 // killOne kills the process of a thread, which is found without the store: that may be what
 // cannot be reached. A thread's process can hide its environment, so that Kill does not find
 // it.
-func (w *Worker) killOne(ctx context.Context, p *Project, id thread.ID) {
+func (w *Worker) killOne(ctx context.Context, p *Project, id thread.ID, why string) {
 	rec := thread.Record{ThreadID: id, Status: thread.Running}
 	if rec.Process = p.Threads.Life.Find(rec); rec.PID == 0 {
 		return
 	}
+	p.Threads.EndedFor(id, why)
 	_, err := p.Threads.Life.Stop(ctx, rec, life.Ladder{}, nil)
 	if err = errors.Join(err, p.Threads.Life.Leftovers(ctx, id)); err != nil {
 		w.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not kill a thread that ran by the lease")

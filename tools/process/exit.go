@@ -14,11 +14,14 @@ import (
 type Exit struct {
 	Code   int    // exit code; -1 when a signal ended it or nothing is known
 	Signal string // name of the signal that ended it, such as SIGKILL; else empty
+	Why    string // why whoever has sent the signal did so, where that is known
 }
 
 // String returns the end in words, for a log or the result of a thread.
 func (e Exit) String() string {
 	switch {
+	case e.Signal != "" && e.Why != "":
+		return "killed by " + e.Signal + ": " + e.Why
 	case e.Signal != "":
 		return "killed by " + e.Signal
 	case e.Code < 0:

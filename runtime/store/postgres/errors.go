@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -90,9 +91,21 @@ func reason(err error) string {
 		return text
 	}
 	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return strings.Join(strings.Fields(failed.Unwrap().Error()), " ")
+		return strings.Join(attempts(failed.Unwrap().Error()), "; ")
 	}
 	return err.Error()
+}
+
+// attempts are the lines of an error, one for each attempt to connect. With and without TLS
+// they often say the same, which is told once.
+func attempts(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // factOf sorts the errors of the driver. Nil is an error that says nothing of the server.

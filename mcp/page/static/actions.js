@@ -175,7 +175,7 @@ function halt(ctx, row, operation) {
 }
 
 const ways = {
-  already_ended: "had ended", not_started: "was not started", interrupted: "interrupted", terminated: "terminated", killed: "killed",
+  already_ended: "had ended", not_started: "was not started", not_retried: "is not tried again", interrupted: "interrupted", terminated: "terminated", killed: "killed",
   asked_elsewhere: "asked, on another machine",
 };
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/top"
 	"github.com/rye-mcp/rye-mcp/orchestrator/board"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -117,22 +119,46 @@ func topOptions(sys System, opts options, d display) []tea.ProgramOption {
 	return options
 }
 
+// followAgain is the time between two attempts to follow a store that is away.
+const followAgain = 2 * time.Second
+
 // follow sends boards until ctx ends.
 func (a *topActions) follow(ctx context.Context) {
-	if err := a.awaitFirst(ctx); err == nil {
-		err = a.project.control.Board.Follow(ctx, "", board.Options{}, func(b board.Board) error {
+	if err := a.awaitFirst(ctx); err != nil {
+		return
+	}
+	throughAway(ctx, followAgain, func() error {
+		return a.project.control.Board.Follow(ctx, "", board.Options{}, func(b board.Board) error {
 			a.send(top.BoardMsg(b))
 			return nil
 		})
-		if ctx.Err() != nil {
-			return
-		}
+	}, func(err error) {
 		if errors.Is(err, board.ErrOver) {
 			a.send(top.LostMsg{Error: "the project was closed", Try: "rye-mcp top"})
 			return
 		}
 		message, try := explained(err)
 		a.send(top.LostMsg{Error: message, Try: try})
+	})
+}
+
+// throughAway calls follow again, after a pause, as long as it fails because the store is away.
+// Lost is told of each failure before ctx ends.
+func throughAway(ctx context.Context, pause time.Duration, follow func() error, lost func(error)) {
+	for {
+		err := follow()
+		if ctx.Err() != nil {
+			return
+		}
+		lost(err)
+		if !threads.StoreIsAway(err) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -179,5 +205,6 @@ func (a *topActions) Look(id thread.ID) {
 	}
 	ctx, unlook := context.WithCancel(a.ctx)
 	a.unlook = unlook
-	a.others.Go(func() { a.tail(ctx, id) })
+	said := a.project.control.Threads.Transcript(id)
+	a.others.Go(func() { tailInto(ctx, said, id, a.send) })
 }

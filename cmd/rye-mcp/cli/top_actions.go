@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/tail"
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/top"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -200,15 +201,15 @@ const (
 	tailEvery = 80 * time.Millisecond
 )
 
-// tail sends what a thread has done last, and then what it does, until ctx ends.
-func (a *topActions) tail(ctx context.Context, id thread.ID) {
+// tailInto sends what a thread has done last, and then what it does, until ctx ends. While the
+// store is away it is looked for what was written meanwhile.
+func tailInto(ctx context.Context, said records.Transcript, id thread.ID, send func(tea.Msg)) {
 	var reader tail.Reader
 	var pieces []tail.Piece
 	see := func(e thread.Event) error {
 		pieces = append(pieces, reader.Read(e)...)
 		return context.Cause(ctx)
 	}
-	said := a.project.control.Threads.Transcript(id)
 	cursor, err := lastThenOn(said, see)
 	written, unwatch := said.Watch()
 	defer unwatch()
@@ -216,16 +217,16 @@ func (a *topActions) tail(ctx context.Context, id thread.ID) {
 	defer backstop.Stop()
 	pace := time.NewTicker(tailEvery)
 	defer pace.Stop()
-	for ctx.Err() == nil {
-		if err != nil {
+	for told := false; ctx.Err() == nil; {
+		if err != nil && !told {
 			message, _ := explained(err)
 			pieces = append(pieces, tail.Piece{Kind: tail.Failure, Text: plain.Line("✗ the transcript cannot be read: " + message)})
 		}
 		if len(pieces) > 0 {
-			a.send(top.TailMsg{ID: id, Pieces: pieces})
+			send(top.TailMsg{ID: id, Pieces: pieces})
 			pieces = nil
 		}
-		if err != nil {
+		if err != nil && (cursor == "" || !threads.StoreIsAway(err)) {
 			return
 		}
 		select {
@@ -239,6 +240,7 @@ func (a *topActions) tail(ctx context.Context, id thread.ID) {
 		case <-ctx.Done():
 			return
 		}
+		told = err != nil
 		cursor, err = drain(said, cursor, see)
 	}
 }

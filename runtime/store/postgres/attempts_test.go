@@ -15,7 +15,7 @@ func TestReasonOnce(t *testing.T) {
 	t.Parallel()
 	var hosts []string
 	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nobody comes
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,6 +104,8 @@ func TestSignPatternOfOneFolder(t *testing.T) {
 	wantFault(t, got, err, tool.CodeNotFound, `"**" matches 2`)
 	got, err = h.Sign(t.Context(), h.client(), SignRequest{ItemType: "directive", ItemID: "none/*"})
 	wantFault(t, got, err, tool.CodeNotFound, "Find ids with rye_search.")
+	got, err = h.Sign(t.Context(), h.client(), SignRequest{ItemType: "tool", ItemID: "rye/**"})
+	wantFault(t, got, err, tool.CodeUnsupported, `nothing in the project or user space matches "rye/**"`)
 }
 
 // A link to something that is no item of its own is followed; one to another item

@@ -84,7 +84,7 @@ func (a *Actions) itemsToSign(spaces *resolve.Resolver, kinds []item.Kind, patte
 	case len(entries) > 0:
 		return entries, nil
 	case system:
-		return nil, systemItem(pattern)
+		return nil, onlySystem(pattern)
 	default:
 		return nil, nothingMatches(pattern, all)
 	}
@@ -136,6 +136,12 @@ func badPattern(pattern string) *tool.Fault {
 func systemItem(id string) *tool.Fault {
 	return tool.Faultf(tool.CodeUnsupported, "%s belongs to the system space, which is part of rye-mcp and cannot be signed", id).
 		WithHint("Put a copy with the same id into the project or user space and sign that.")
+}
+
+// onlySystem is about a pattern that matches items of the system space alone.
+func onlySystem(pattern string) *tool.Fault {
+	return tool.Faultf(tool.CodeUnsupported, "nothing in the project or user space matches %q, and the system space is part of rye-mcp and cannot be signed", pattern).
+		WithHint("Put a copy of an item, with the same id, into the project or user space and sign that.").WithTry("rye-mcp items list")
 }
 
 // filesToSign finds what a path, or a pattern of paths, leads to. A relative one

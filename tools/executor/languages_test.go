@@ -283,6 +283,8 @@ func TestYAMLToolsThatNameNothingToRun(t *testing.T) {
 		"a Python script":         {"executor_id: rye/core/runtimes/python/script\n" + described, tool.CodeInvalidItem, "runs a program (.py)"},
 		"a Python function":       {"executor_id: python_function_runtime\nconfig: {command: python3}\n", tool.CodeInvalidItem, "runs a program (.py)"},
 		"a Node program":          {"executor_id: rye/core/runtimes/node/node\n", tool.CodeInvalidItem, "runs a program (.js"},
+		"a limit of words":        {bash + "config: {command: echo, timeout: soon}\n", tool.CodeInvalidItem, "the timeout of a/t is soon"},
+		"a limit of nothing":      {bash + "config: {command: echo, timeout: 0}\n", tool.CodeInvalidItem, "more than 0"},
 		"behind another runtime":  {"executor_id: lang/mine\n", tool.CodeInvalidItem, "names no `config.command`"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -306,6 +308,25 @@ func TestYAMLToolsThatNameNothingToRun(t *testing.T) {
 			b.refused(err, c.code, c.part)
 		})
 	}
+}
+
+// A time limit that the call says is looked at when it is called.
+func TestTimeLimitOfACall(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("a/t.yaml", "executor_id: rye/core/runtimes/bash/bash\nconfig: {command: echo done, timeout: '{limit}'}\nparameters: [{name: limit, type: number}]\n")
+	found, err := resolve.New(b.roots).Find(item.Tool, "a/t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Examine(found); err != nil {
+		t.Error(err)
+	}
+	if got, err := b.run("a/t", `{"limit": 60}`); err != nil || !strings.Contains(got, "done") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	_, err = b.run("a/t", `{"limit": 0}`)
+	b.refused(err, tool.CodeInvalidItem, "the timeout of a/t is 0")
 }
 
 // A schema that no call can be checked against is told when the tool is signed, in the words of

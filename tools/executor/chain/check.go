@@ -1,10 +1,12 @@
 package chain
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -55,8 +57,8 @@ func (b *Builder) configure(c *Chain) error {
 		}
 		c.Config = merge(c.Config, own)
 	}
-	if c.isScript() {
-		return nil
+	if err := c.checkTimeout(); err != nil || c.isScript() {
+		return err
 	}
 	if err := c.checkShell(specs); err != nil {
 		return err
@@ -126,6 +128,28 @@ func (c *Chain) CheckCommand() error {
 		}
 	}
 	return nil
+}
+
+// checkTimeout refuses a time limit that is none, unless it is known by the call alone.
+func (c *Chain) checkTimeout() error {
+	value := c.Config["timeout"]
+	if template, isText := value.(string); isText && strings.ContainsAny(template, "{$") {
+		return nil
+	}
+	_, err := c.timeoutOf(value)
+	return err
+}
+
+// timeoutOf is a time limit of the configuration; 0 where it has none.
+func (c *Chain) timeoutOf(value any) (time.Duration, error) {
+	if value == nil {
+		return 0, nil
+	}
+	var seconds float64
+	if err := json.Unmarshal([]byte(TextOf(value)), &seconds); err != nil || seconds <= 0 || seconds > maxTimeout {
+		return 0, c.invalid("the timeout of %s is %s; it must be more than 0 and at most %d seconds", c.Tool().ID, item.Shown(TextOf(value)), maxTimeout)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
 }
 
 func (c *Chain) invalid(format string, args ...any) *tool.Fault {

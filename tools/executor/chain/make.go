@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -304,27 +303,13 @@ func (m *making) finish(context.Context) error {
 		p.Dir = filepath.Join(p.Call.Dir(), p.Dir)
 	}
 	var err error
-	p.Timeout, err = m.timeout()
+	p.Timeout, err = m.chain.timeoutOf(m.values.fill(m.plan.Config["timeout"]))
 	return err
 }
 
 func text(value any) string {
 	s, _ := value.(string)
 	return s
-}
-
-// timeout is that of the configuration.
-func (m *making) timeout() (time.Duration, error) {
-	value := m.values.fill(m.plan.Config["timeout"])
-	if value == nil {
-		return 0, nil
-	}
-	var seconds float64
-	if err := json.Unmarshal([]byte(TextOf(value)), &seconds); err != nil || seconds <= 0 || seconds > maxTimeout {
-		return 0, tool.Faultf(tool.CodeInvalidItem, "the timeout of %s is %s; it must be more than 0 and at most %d seconds",
-			m.chain.Tool().ID, TextOf(value), maxTimeout).With("path", m.chain.Tool().Path)
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
 }
 
 // mark names the thread to what a process starts, so that a thread started from there

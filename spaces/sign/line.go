@@ -153,7 +153,7 @@ func Resembles(src []byte, ext string) bool {
 
 // Attach signs a file as what its name says and returns it with the signature line
 // in place, instead of an earlier one if there is one. The line ends the way the
-// file's first line does. It is placed after a byte order mark or a shebang. The
+// file's first line does. It is placed after a byte order mark and a shebang. The
 // error is about the name.
 func Attach(src []byte, ext string, name Name, k *Key, at time.Time) ([]byte, error) {
 	if err := name.check(); err != nil {
@@ -166,7 +166,7 @@ func Attach(src []byte, ext string, name Name, k *Key, at time.Time) ([]byte, er
 	}
 	head := rest[:headLength(rest, ext)]
 	rest = rest[len(head):]
-	if bytes.HasPrefix(head, []byte("#!")) && !bytes.HasSuffix(head, []byte("\n")) {
+	if bytes.Contains(head, []byte("#!")) && !bytes.HasSuffix(head, []byte("\n")) {
 		head = slices.Concat(head, []byte(lineBreak))
 	}
 	hash := contentHash(slices.Concat(head, rest), ext)
@@ -207,13 +207,11 @@ func Check(src []byte, ext string, name Name, k *Key) error {
 	return nil
 }
 
-// headLength is the length of what stands before a signature line: a byte order
-// mark or a shebang line.
+// headLength is the length of what stands before a signature line: a byte order mark and
+// a shebang line. Node takes a shebang behind the mark, and no other line before it.
 func headLength(src []byte, ext string) int {
-	if bytes.HasPrefix(src, byteOrderMark) {
-		return len(byteOrderMark)
-	}
-	return len(shebang(src, ext))
+	rest := bytes.TrimPrefix(src, byteOrderMark)
+	return len(src) - len(rest) + len(shebang(rest, ext))
 }
 
 // firstLine is the first line with its line break, if it has one.

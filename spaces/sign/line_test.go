@@ -63,6 +63,8 @@ func TestAttach(t *testing.T) {
 		{"CRLF", ".py", "#!/x\r\na\r\n", "#!/x\r\n# %SIG%\r\na\r\n"},
 		{"shebang without end", ".sh", "#!/bin/sh", "#!/bin/sh\n# %SIG%\n"},
 		{"byte order mark", ".yaml", "\xef\xbb\xbfa: 1\n", "\xef\xbb\xbf# %SIG%\na: 1\n"},
+		{"byte order mark and shebang", ".mjs", "\xef\xbb\xbf#!/usr/bin/env node\nx\n", "\xef\xbb\xbf#!/usr/bin/env node\n// %SIG%\nx\n"},
+		{"byte order mark and shebang alone", ".py", "\xef\xbb\xbf#!/bin/sh", "\xef\xbb\xbf#!/bin/sh\n# %SIG%\n"},
 		{"signed before", ".md", foreignSigned, "<!-- %SIG% -->\n# A note\n\nSigned outside of this program.\n"},
 	}
 	for _, tt := range tests {

@@ -314,6 +314,22 @@ func TestGrowingConversation(t *testing.T) {
 	}
 }
 
+// TestAnswersOfNothing: user and model take turns in what is sent, also where the model has
+// said nothing, or has only thought.
+func TestAnswersOfNothing(t *testing.T) {
+	t.Parallel()
+	for name, blocks := range map[string][]llm.Block{
+		"nothing": nil, "blanks": {{Type: llm.TextBlock, Text: " \n"}}, "thoughts": {{Type: llm.ReasoningBlock, Text: "hm", Signature: "of another"}},
+	} {
+		req := hello
+		req.Messages = []llm.Message{llm.Text(llm.User, "first"), {Role: llm.Assistant, Blocks: blocks}, llm.Text(llm.User, "go on")}
+		_, sent, err := ask(t, delta(`{}`, `"stop"`)+done, req)
+		if want := `"first"},{"role":"assistant","content":"(no answer)"},{"role":"user"`; err != nil || !strings.Contains(sent, want) {
+			t.Errorf("%s: sent %s, %v; want %s", name, sent, err, want)
+		}
+	}
+}
+
 // TestModelsWithoutTools: what the library refuses is a permanent failure.
 func TestModelsWithoutTools(t *testing.T) {
 	t.Parallel()

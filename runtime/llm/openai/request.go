@@ -19,6 +19,10 @@ const errorMark = "Error: "
 // noOutput stands for an empty tool result, which the protocol does not allow.
 const noOutput = "(no output)"
 
+// noAnswer stands for an answer without a text or a call: templates of models that run
+// locally refuse two messages of the user after each other.
+const noAnswer = "(no answer)"
+
 // encode translates a request to the provider at base, but for what is said in
 // it, which [encodeSystem] and [encodeMessage] do, and for [caching].
 func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
@@ -218,7 +222,7 @@ func encodeAssistant(blocks []llm.Block) ([]byte, error) {
 		message.ReasoningContent, message.Reasoning = strings.Join(content, "\n\n"), strings.Join(reasoning, "\n\n")
 	}
 	if message.Content == "" && len(message.ToolCalls) == 0 {
-		return nil, nil
+		message.Content = noAnswer
 	}
 	return json.Marshal(message)
 }

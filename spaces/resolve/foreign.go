@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/claude"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 )
 
@@ -72,8 +73,8 @@ func openPlace(dir string, of item.Space, folder string) *os.Root {
 	if err != nil {
 		return nil
 	}
-	below, err := filepath.Rel(whole, real)
-	if err != nil || !filepath.IsLocal(below) || protect.ByName(protect.Split(below)) != protect.Writing {
+	below, is := pathname.Inside(whole, real)
+	if !is || protect.ByName(protect.Split(below)) != protect.Writing {
 		return nil
 	}
 	project, err := os.OpenRoot(dir)

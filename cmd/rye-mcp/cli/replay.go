@@ -16,6 +16,7 @@ import (
 	rerun "github.com/rye-mcp/rye-mcp/runtime/replay"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/pathname"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -185,8 +186,7 @@ func directiveID(p *project, given string) (string, error) {
 	}
 	roots := p.resolver.Roots()
 	for _, root := range []string{roots.Project, roots.User} {
-		below, err := filepath.Rel(filepath.Join(root, ".ai", "directives"), file)
-		if err == nil && filepath.IsLocal(below) {
+		if below, is := pathname.Inside(filepath.Join(root, ".ai", "directives"), file); is {
 			id := strings.TrimSuffix(filepath.ToSlash(below), ".md")
 			return id, item.CheckID(id)
 		}

@@ -87,8 +87,8 @@ func (m *making) verifyBelow(s *verifySpec) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // only read
-	from, err := filepath.Rel(m.place.base, m.place.topOf(s))
-	if err != nil || !filepath.IsLocal(from) {
+	from, is := pathname.Inside(m.place.base, m.place.topOf(s))
+	if !is {
 		return nil // the anchor is the project, or somewhere else: no items lie there
 	}
 	looked := 0

@@ -270,15 +270,40 @@ func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool, drain 
 	}
 }
 
-// stay works as long as a lease lasts. It kills what must not go on before anything that may
-// wait for the server, and again when nothing can start any more.
+// stay works as long as a lease lasts. The queue may begin a thread while the worker finds that
+// it has nothing more to do: once nothing can start any more, that is looked at again.
 func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error {
-	working, stop := context.WithCancel(ctx)
-	var jobs, kept sync.WaitGroup
+	var kept sync.WaitGroup
 	keeping, release := context.WithCancel(context.WithoutCancel(ctx)) // to the very end
 	defer kept.Wait()
 	defer release()
 	kept.Go(func() { _ = lease.Keep(keeping) }) // Lost tells
+	killed, err := w.work(ctx, lease, ends)
+	for !killed && w.runsAny(ctx, lease) {
+		killed, err = w.work(ctx, lease, ends)
+	}
+	if err != nil {
+		return err
+	}
+	if killed {
+		w.sweep(context.WithoutCancel(ctx))
+	}
+	release()
+	kept.Wait()
+	return lease.Leave(context.WithoutCancel(ctx))
+}
+
+// runsAny reports whether threads run by a lease, or that cannot be told.
+func (w *Worker) runsAny(ctx context.Context, lease *fleet.Lease) bool {
+	_, all, err := w.load(ctx, lease.Incarnation)
+	return all > 0 || err != nil
+}
+
+// work lets the jobs of a worker run until it has nothing more to do. It kills what must not go
+// on before anything that may wait for the server, and again when nothing can start any more.
+func (w *Worker) work(ctx context.Context, lease *fleet.Lease, ends Ends) (killed bool, err error) {
+	working, stop := context.WithCancel(ctx)
+	var jobs sync.WaitGroup
 	jobs.Go(func() { w.watchLeases(working, lease) })
 	jobs.Go(func() { w.keepOffer(working, lease) })
 	for _, p := range w.Projects {
@@ -287,30 +312,22 @@ func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error 
 		jobs.Go(func() { p.Tidy.RunHere(working) })
 	}
 	delivered := w.deliver(ctx)
-	err := w.untilOver(ctx, lease, ends)
+	err = w.untilOver(ctx, lease, ends)
 	stop()
-	killing := ctx.Err() != nil || err != nil
+	killed = ctx.Err() != nil || err != nil
 	why := "its worker was ended"
 	if errors.Is(err, fleet.ErrLost) {
 		why = "its worker had lost its lease"
 	}
-	if killing {
+	if killed {
 		w.kill(ctx, lease, why)
 	}
 	delivered(ctx)
 	jobs.Wait()
-	if killing {
+	if killed {
 		w.kill(ctx, lease, why)
 	}
-	if err != nil {
-		return err
-	}
-	if killing {
-		w.sweep(context.WithoutCancel(ctx))
-	}
-	release()
-	kept.Wait()
-	return lease.Leave(context.WithoutCancel(ctx))
+	return killed, err
 }
 
 // deliver begins to take hints and periodic work. Without them the worker goes by commits,

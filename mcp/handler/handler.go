@@ -95,11 +95,7 @@ func untold(projects Projects, names ...string) []string {
 
 // open finds the project of a call.
 func open(ctx context.Context, projects Projects, call server.Call) (*Project, error) {
-	p, err := projects.Project(ctx, call.Common[projectPath])
-	if err == nil {
-		p.heard(call)
-	}
-	return p, err
+	return openFor(ctx, projects, call, nil)
 }
 
 // openFor finds the project of a call of an operation. Only ids of threads may lead to

@@ -206,13 +206,15 @@ func (w *writing) keep(content, accepted []byte) error {
 // warnUnsigned says what a signature was good for that a change has ended: hooks must have
 // one, and those who follow the key of others' settings are asked again.
 func (w *writing) warnUnsigned(before []byte) {
-	settings := config.New(w.roots).Read()
-	_, _, err := hook.Load(settings, newGate(w.sys, w.roots).Once(settings.Integrity))
-	if refused, ok := errors.AsType[*trust.RefusedError](err); ok && refused.Subject.Path == w.path() {
-		_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: no thread starts: %s; %s\n", plain.Line(refused.Error()), plain.Line(refused.Try()))
+	if w.name == config.HookSettings {
+		settings := config.New(w.roots).Read()
+		_, _, err := hook.Load(settings, newGate(w.sys, w.roots).Once(settings.Integrity))
+		if refused, ok := errors.AsType[*trust.RefusedError](err); ok && refused.Subject.Path == w.path() {
+			_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: no thread starts: %s; %s\n", plain.Line(refused.Error()), plain.Line(refused.Try()))
+		}
 		return
 	}
-	if signature, _ := sign.Split(before, ".yaml"); signature != nil && w.name != config.HookSettings {
+	if signature, _ := sign.Split(before, ".yaml"); signature != nil {
 		_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: %s: its signature is gone; rye-mcp sign, with this path, makes another\n", plain.Line(w.path()))
 	}
 }

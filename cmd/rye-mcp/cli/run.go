@@ -342,11 +342,6 @@ func distinct(lists ...[]string) (texts []string) {
 	return texts
 }
 
-// unwrittenError is that nobody takes what is shown of a thread.
-type unwrittenError struct{ error }
-
-func (e *unwrittenError) Unwrap() error { return e.error }
-
 // stream shows what a thread writes, and who continues it, until wait has
 // returned. The context of wait ends too when the output cannot be written any
 // more, and when the transcript cannot be read, unless unread makes no error of that.
@@ -359,13 +354,12 @@ func stream(
 	over := make(chan struct{})
 	streamed := make(chan error, 1)
 	go func() {
+		var unwritten error // nobody takes what is shown
 		err := followChain(context.WithoutCancel(ctx), of, id, over, func(e thread.Event) error {
-			if err := see(e); err != nil {
-				return &unwrittenError{err}
-			}
-			return nil
+			unwritten = see(e)
+			return unwritten
 		})
-		if err != nil && !errors.As(err, new(*unwrittenError)) {
+		if err != nil && unwritten == nil {
 			err = unread(err)
 		}
 		if err != nil {
